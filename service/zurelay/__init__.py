@@ -1,0 +1,1 @@
+"""zurelay: an AI egress gateway on Envoy."""
