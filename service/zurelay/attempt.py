@@ -1,0 +1,228 @@
+"""One attempt, from a provider's answer to a verdict: it answers the client, the plan moves on, or the request fails.
+
+Rules that hold for both kinds of attempt: a verdict is given once; a move on carries the plan as the next attempt
+must find it; a failure carries the error that the client sees. Nothing here knows of Envoy or of time.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import msgspec
+
+from zurelay import chunk, openai_answer, refusal
+from zurelay.encoding import ContentDecoder, decode
+from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
+from zurelay.plan import Attempt, Past, Plan, Reason, moved_on, remaining
+from zurelay.sse import Decoder, SseError
+from zurelay.usage import Usage
+
+HELD_ERROR = 64 << 10  # bytes of an error body that are read for its message
+HELD_STREAM = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
+DEFAULT_WAIT = 5  # seconds: retry-after where no provider gave one (SPEC 10)
+
+
+class Kind(enum.Enum):
+    """How an attempt ended."""
+
+    ANSWER = "answer"
+    MOVE_ON = "move_on"
+    FAIL = "fail"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt ended. `plan` is the next attempt's, on a move on; `aside` sets the route aside, in seconds."""
+
+    kind: Kind
+    body: bytes | None = None
+    usage: Usage | None = None
+    finish_reasons: tuple[str, ...] = ()
+    error: ZurelayError | None = None
+    plan: Plan | None = None
+    reason: Reason | None = None
+    status: int = 200
+    aside: int | None = None
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of a provider's answer."""
+
+    status: int
+    content_encoding: str = ""
+    retry_after: int | None = None
+
+    @classmethod
+    def read(cls, headers: Mapping[str, str], now: float) -> Answered:
+        """Take what counts from the response headers; `now` is Unix time, for a Retry-After that is a date."""
+        return cls(
+            status=int(headers.get(":status", "0")),
+            content_encoding=headers.get("content-encoding", ""),
+            retry_after=refusal.retry_after(headers.get("retry-after"), now),
+        )
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status says that there is an answer."""
+        return 200 <= self.status < 300  # noqa: PLR2004  # RFC 9110, 15.3
+
+
+def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit: int) -> Verdict:
+    """Judge a complete answer; `limit` bounds what a compressed one may grow to, in bytes."""
+    try:
+        plain = decode(body, answered.content_encoding, limit) if answered.content_encoding else body
+    except ZurelayError:
+        return _lost(plan, number, answered, Reason.UNREADABLE)
+    if not answered.is_success:
+        return _refused(plan, number, answered, plain[:HELD_ERROR])
+    try:
+        answer = openai_answer.read(plain, plan.attempts[number - 1].model)
+    except openai_answer.BadAnswerError as error:
+        return _lost(plan, number, answered, error.reason)
+    return Verdict(
+        kind=Kind.ANSWER,
+        body=answer.body,
+        usage=answer.usage,
+        finish_reasons=answer.finish_reasons,
+        status=answered.status,
+    )
+
+
+class StreamAttempt:
+    """A streamed answer, held until its first token. `feed` gives the verdict once, None before."""
+
+    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_unpack")
+
+    def __init__(self, plan: Plan, number: int, answered: Answered) -> None:
+        self._plan = plan
+        self._number = number
+        self._answered = answered
+        self._decoder = Decoder(HELD_STREAM)
+        self._unpack: ContentDecoder | None = None
+        self._error = b""
+        self._held = 0
+        if answered.content_encoding:
+            self._unpack = ContentDecoder(answered.content_encoding, HELD_STREAM)
+
+    def feed(self, data: bytes, *, end: bool) -> Verdict | None:
+        """Take the next bytes of the body; `end` with the last."""
+        self._held += len(data)
+        try:
+            plain = self._unpack.feed(data) if self._unpack else data
+        except ZurelayError:
+            return self._lost(Reason.UNREADABLE)
+        if not self._answered.is_success:
+            return self._feed_error(plain, end=end)
+        return self._feed_stream(plain, end=end)
+
+    def _feed_error(self, data: bytes, *, end: bool) -> Verdict | None:
+        self._error += data
+        if end or len(self._error) >= HELD_ERROR:
+            return _refused(self._plan, self._number, self._answered, self._error[:HELD_ERROR])
+        return None
+
+    def _feed_stream(self, data: bytes, *, end: bool) -> Verdict | None:
+        try:
+            events = self._decoder.feed(data)
+        except SseError:
+            return self._lost(Reason.NOT_A_STREAM)
+        if end:
+            last = self._decoder.flush()
+            events = [*events, last] if last is not None else events
+        for event in events:
+            found = chunk.seen(event.name, event.data)
+            if found is chunk.Seen.TOKEN:
+                return Verdict(kind=Kind.ANSWER, status=self._answered.status)
+            if found is not chunk.Seen.NOTHING:
+                return self._lost(_REASONS[found])
+        if end:
+            return self._lost(Reason.NO_TOKEN)
+        return self._lost(Reason.NO_TOKEN) if self._held >= HELD_STREAM else None
+
+    def _lost(self, reason: Reason) -> Verdict:
+        return _lost(self._plan, self._number, self._answered, reason)
+
+
+_REASONS = {
+    chunk.Seen.ERROR: Reason.FIRST_EVENT_ERROR,
+    chunk.Seen.BAD: Reason.NOT_A_STREAM,
+    chunk.Seen.END: Reason.NO_TOKEN,
+}
+
+
+def _refused(plan: Plan, number: int, answered: Answered, body: bytes) -> Verdict:
+    """Judge an answer whose status is no success."""
+    attempt = plan.attempts[number - 1]
+    error = refusal.read(body)
+    reason = refusal.reason(answered.status, error, named=attempt.named)
+    if reason is None:
+        return _fail(_client_mistake(answered.status, error), answered)
+    past = _past(attempt, number, answered, reason)
+    if reason is Reason.CONTEXT_LENGTH and not remaining(plan, number, reason) and _all_about_length(plan, number):
+        return _fail(_too_long(error), answered, reason)
+    return _on_or_out(plan, past, answered)
+
+
+def _lost(plan: Plan, number: int, answered: Answered, reason: Reason) -> Verdict:
+    """Judge a success that was none."""
+    return _on_or_out(plan, _past(plan.attempts[number - 1], number, answered, reason), answered)
+
+
+def _on_or_out(plan: Plan, past: Past, answered: Answered) -> Verdict:
+    rest = remaining(plan, past.number, past.reason)
+    aside = _aside(answered)
+    if rest:
+        moved = moved_on(plan, past, rest)
+        return Verdict(kind=Kind.MOVE_ON, plan=moved, reason=past.reason, status=answered.status, aside=aside)
+    return _fail(unavailable((*plan.past, past), past.number), answered, past.reason)
+
+
+def _fail(error: ZurelayError, answered: Answered, reason: Reason | None = None) -> Verdict:
+    return Verdict(kind=Kind.FAIL, error=error, reason=reason, status=answered.status, aside=_aside(answered))
+
+
+def _past(attempt: Attempt, number: int, answered: Answered, reason: Reason) -> Past:
+    return Past(
+        number=number,
+        cluster=attempt.cluster,
+        reason=reason,
+        status=answered.status,
+        retry_after=answered.retry_after,
+    )
+
+
+def _aside(answered: Answered) -> int | None:
+    if answered.status not in (429, 503) or answered.retry_after is None:
+        return None
+    return min(answered.retry_after, refusal.MOST_WAIT)
+
+
+def _all_about_length(plan: Plan, number: int) -> bool:
+    return len(plan.past) == number - 1 and all(past.reason is Reason.CONTEXT_LENGTH for past in plan.past)
+
+
+def _too_long(error: refusal.ProviderError) -> ZurelayError:
+    message = error.message or "The request is longer than the model's context window: send a shorter one."
+    return InvalidRequest(message, code="context_length_exceeded", param="messages")
+
+
+def _client_mistake(status: int, error: refusal.ProviderError) -> ZurelayError:
+    message = error.message or f"The provider refused the request with status {status} and gave no reason."
+    return ProviderRefusal(message, status=status, code=error.code, param=error.param)
+
+
+def wait(past: tuple[Past, ...]) -> int:
+    """Say when to ask again, in seconds: the soonest that a provider named, 1 to 60, else 5 (SPEC 10)."""
+    named = [one.retry_after for one in past if one.retry_after is not None]
+    return max(1, min(*named, refusal.MOST_WAIT)) if named else DEFAULT_WAIT
+
+
+def unavailable(past: tuple[Past, ...], made: int) -> ModelUnavailable:
+    """Give the error of a plan whose every attempt failed."""
+    seconds = wait(past)
+    tries = "The only attempt" if made == 1 else f"All {made} attempts"
+    return ModelUnavailable(
+        f"{tries} to get an answer failed. Try again in {seconds} s, or ask another model.",
+        retry_after=seconds,
+        should_retry=False,
+    )

@@ -1,0 +1,198 @@
+"""The provider clusters' side: each attempt's request is made the route's, its answer judged, a failed one marked."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import grpc.aio
+
+from zurelay import attempt, failure, headers, plan, rewrite, wire
+from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
+from zurelay.errors import error_body
+from zurelay.jsonedit import Document
+from zurelay.plan import Attempt, Plan
+from zurelay.ports import Record
+from zurelay.wire import Head, Mutation
+from zurelay.worker import Worker
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class WholeProcessor:
+    """An attempt whose answer comes whole. `first`: the ingress has made its request ready."""
+
+    suffix = ".whole"
+
+    def __init__(self, worker: Worker, context: Context, *, first: bool) -> None:
+        self._worker = worker
+        self._context = context
+        self._number = 1 if first else 0
+        self._plan: Plan | None = None
+
+    async def serve(self) -> None:
+        """See the attempt through."""
+        head = Head(headers={}, end=False)
+        while (message := await self._context.read()) is not grpc.aio.EOF:
+            if message.HasField("request_headers"):
+                await self._request_headers(message)
+            elif message.HasField("request_body"):
+                await self._context.write(made_ready(self._current(), message.request_body.body))
+            elif message.HasField("response_headers"):
+                head = wire.head(message.response_headers)
+                self._read_plan(message)
+                last = self._judge(head, b"") if head.end else None
+                await self._context.write(wire.response_headers(last))
+            elif message.HasField("response_body"):
+                await self._context.write(wire.response_body(self._judge(head, message.response_body.body)))
+
+    async def _request_headers(self, message: wire.Request) -> None:
+        self._number = int(wire.head(message.request_headers).headers["x-envoy-attempt-count"])
+        self._read_plan(message)
+        await self._context.write(wire.attempt_request({":path": self._current().path}))
+
+    def _read_plan(self, message: wire.Request) -> None:
+        if self._plan is None:
+            self._plan = plan.decode(wire.metadata(message)["plan"])
+
+    def _planned(self) -> Plan:
+        if self._plan is None:
+            raise RuntimeError("an attempt without a plan: Envoy's configuration is not ours")
+        return self._plan
+
+    def _current(self) -> Attempt:
+        return self._planned().attempts[self._number - 1]
+
+    def _judge(self, head: Head, body: bytes) -> Mutation:
+        planned = self._planned()
+        answered = Answered.read(head.headers, time.time())
+        verdict = attempt.judge_whole(planned, self._number, answered, body, self._limit())
+        note(self._worker, planned, self._number, verdict)
+        if verdict.kind is Kind.MOVE_ON:
+            return moving_on(verdict, self.suffix)
+        if verdict.error is not None:
+            error = verdict.error
+            shown = {"content-type": "application/json", **ours(planned, self._number, None), **error.headers()}
+            shown[":status"] = str(error.status)
+            body = error_body(error, planned.endpoint, planned.request_id)
+            return Mutation(headers=shown, removed=stale(head, shown), body=body)
+        shown = ours(planned, self._number, self._current())
+        if "json" not in head.headers.get("content-type", ""):
+            shown["content-type"] = "application/json"
+        return Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)
+
+    def _limit(self) -> int:
+        return self._worker.catalog.settings.limits.response_body
+
+
+class StreamProcessor(WholeProcessor):
+    """An attempt whose answer is streamed: held until the first token, then left to Envoy alone.
+
+    Envoy 1.40 crashes when a filter like this one stays while more than a connection's buffer waits in it.
+    """
+
+    suffix = ".stream"
+
+    def __init__(self, worker: Worker, context: Context) -> None:
+        super().__init__(worker, context, first=False)
+
+    async def serve(self) -> None:
+        """See the attempt through to its first token."""
+        while (message := await self._context.read()) is not grpc.aio.EOF:
+            if message.HasField("request_headers"):
+                await self._request_headers(message)
+            elif message.HasField("request_body"):
+                await self._context.write(made_ready(self._current(), message.request_body.body))
+            elif message.HasField("response_headers"):
+                await self._hold(wire.head(message.response_headers))
+                return
+
+    async def _hold(self, head: Head) -> None:
+        """Hold the head until the body tells; answer every piece that came meanwhile, then leave."""
+        planned = self._planned()
+        held = StreamAttempt(planned, self._number, Answered.read(head.headers, time.time()))
+        pieces = 0
+        verdict = held.feed(b"", end=True) if head.end else None
+        if verdict is None:
+            await self._context.write(wire.more_time(planned.first_token + 60))
+        while verdict is None:
+            message = await self._context.read()
+            if message is grpc.aio.EOF:
+                return
+            if message.HasField("response_body"):
+                pieces += 1
+                verdict = held.feed(message.response_body.body, end=message.response_body.end_of_stream)
+            else:  # trailers end a body
+                verdict = held.feed(b"", end=True)
+        note(self._worker, planned, self._number, verdict)
+        await self._context.write(wire.response_headers(self._stream_mutation(verdict, head)))
+        for _ in range(pieces):
+            await self._context.write(wire.PASS_BODY)
+
+    def _stream_mutation(self, verdict: Verdict, head: Head) -> Mutation:
+        planned = self._planned()
+        if verdict.kind is Kind.MOVE_ON:
+            return moving_on(verdict, self.suffix)
+        if verdict.error is not None:
+            shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
+            return Mutation(headers=shown, removed=stale(head, shown))
+        shown = ours(planned, self._number, self._current())
+        kept = [name for name in stale(head, shown) if name != "content-encoding"]
+        return Mutation(headers=shown, removed=kept)
+
+
+def made_ready(current: Attempt, body: bytes) -> bytes:
+    """Make an attempt's request body from the one that all attempts start from."""
+    return wire.attempt_body(rewrite.for_attempt(Document.parse(body), current))
+
+
+def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
+    """The x-zurelay headers of an answer (SPEC 7); without an attempt, those of a failure."""
+    found = {"x-zurelay-request-id": planned.request_id, "x-zurelay-attempts": str(number)}
+    if current is None:
+        return found
+    found["x-zurelay-model"] = current.model
+    routed_from = plan.routed_from(planned, current)
+    if routed_from is not None:
+        found["x-zurelay-routed-from"] = routed_from
+    if current.shown_effort is not None:
+        found["x-zurelay-reasoning-effort"] = current.shown_effort
+    return found
+
+
+def stale(head: Head, shown: dict[str, str]) -> list[str]:
+    """The provider's headers that must go."""
+    return [name for name in headers.kept_from_client(head.headers) if name not in shown]
+
+
+def moving_on(verdict: Verdict, suffix: str) -> Mutation:
+    """Mark the answer for Envoy's retry and hand the plan on."""
+    following = verdict.plan
+    if following is None:
+        raise RuntimeError("a move on carries the plan that follows")
+    return Mutation(
+        headers={wire.MOVE_ON: "1"},
+        removed=[],
+        plan=following,
+        groups=plan.groups(following, suffix),
+        retry_after=attempt.wait(following.past),
+    )
+
+
+def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
+    """Put a verdict on record, and set the route aside where the provider asked for it."""
+    if verdict.aside is not None:
+        worker.set_aside(planned.attempts[number - 1].cluster, verdict.aside)
+    if verdict.kind is not Kind.ANSWER:
+        worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
+    if planned.stream or verdict.kind is Kind.MOVE_ON:
+        return
+    worker.recorder.finished(
+        Record(
+            plan=planned,
+            number=number,
+            outcome="answered" if verdict.kind is Kind.ANSWER else "refused",
+            usage=verdict.usage,
+            finish_reasons=verdict.finish_reasons,
+        )
+    )

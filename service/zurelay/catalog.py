@@ -1,0 +1,99 @@
+"""The catalog: the settings' models by every name, and each route's facts as an attempt needs them."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterable
+
+import msgspec
+
+from zurelay import nearby
+from zurelay.errors import NotFound
+from zurelay.model import AUTO_ALIAS, AUTO_ID, Endpoint, Format, Model, Params, Provider, Settings
+
+_PATHS = {
+    (Format.OPENAI, Endpoint.CHAT): "/chat/completions",
+    (Format.OPENAI, Endpoint.MESSAGES): "/chat/completions",
+    (Format.ANTHROPIC, Endpoint.CHAT): "/messages",
+    (Format.ANTHROPIC, Endpoint.MESSAGES): "/messages",
+    (Format.ANTHROPIC, Endpoint.COUNT_TOKENS): "/messages/count_tokens",
+}
+
+
+class RouteFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One route as an attempt needs it. `base` and `query` make the path; `cluster` is without its suffix."""
+
+    cluster: str
+    provider: str
+    upstream: str
+    format: Format
+    base: str
+    query: str
+    params: Params
+
+    def path(self, endpoint: Endpoint) -> str:
+        """Give the provider's path and query for what the client called."""
+        return self.base + _PATHS[self.format, endpoint] + self.query
+
+
+class Catalog:
+    """Settings, indexed for look-ups. Built once for each configuration, never changed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._models: dict[str, Model] = {}
+        self._routes: dict[str, tuple[RouteFacts, ...]] = {}
+        for model in settings.models.values():
+            for name in (model.id, *model.aliases):
+                self._models[name] = model
+            self._routes[model.id] = tuple(
+                _facts(route.name, route.model, settings.providers[route.provider], model) for route in model.routes
+            )
+
+    @property
+    def models(self) -> Iterable[Model]:
+        """All models, in the order of the file."""
+        return self.settings.models.values()
+
+    def get(self, name: str) -> Model | None:
+        """Give the model of an id or alias."""
+        return self._models.get(name)
+
+    def find(self, name: str, param: str = "model") -> Model:
+        """Give the model of an id or alias, or a 404 with near names."""
+        model = self._models.get(name)
+        if model is None:
+            near = nearby.near(name, self.names())
+            hint = f" Did you mean {', '.join(near)}?" if near else " GET /v1/models lists them."
+            raise NotFound(f"There is no model {name[:100]!r}.{hint}", code="model_not_found", param=param)
+        return model
+
+    def names(self) -> tuple[str, ...]:
+        """All names that a client may send."""
+        return (*self._models, AUTO_ID) if self.settings.auto else tuple(self._models)
+
+    def routes(self, model: Model) -> tuple[RouteFacts, ...]:
+        """Give the facts of a model's routes, in order."""
+        return self._routes[model.id]
+
+    @staticmethod
+    def is_auto(name: str) -> bool:
+        """Tell whether the name asks for Auto."""
+        return name in (AUTO_ID, AUTO_ALIAS)
+
+
+def _facts(cluster: str, upstream: str, provider: Provider, model: Model) -> RouteFacts:
+    url = provider.base_url
+    query = "?" + urllib.parse.urlencode(provider.query) if provider.query else ""
+    return RouteFacts(
+        cluster=cluster,
+        provider=provider.name,
+        upstream=upstream,
+        format=provider.format,
+        base=url.path,
+        query=query,
+        params=Params(
+            rename={**provider.params.rename, **model.params.rename},
+            drop=tuple(dict.fromkeys((*provider.params.drop, *model.params.drop))),
+        ),
+    )

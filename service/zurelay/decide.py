@@ -1,0 +1,171 @@
+"""The decision: from a request's facts to the plan that carries it out (SPEC 4, 5). Pure: facts in, plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from zurelay import effort
+from zurelay.access import Caller
+from zurelay.catalog import Catalog, RouteFacts
+from zurelay.errors import InvalidRequest, ModelUnavailable
+from zurelay.model import Effort, Endpoint, Format, Model, Params
+from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
+from zurelay.request import ChatRequest
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision needs beside the request: who calls, what the headers ask, which routes are set aside."""
+
+    caller: Caller
+    request_id: str
+    fallback: bool | None = None
+    set_aside: frozenset[str] = frozenset()
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A model that could have answered but may not, and why."""
+
+    model: str
+    why: str
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan, and what led to it."""
+
+    plan: Plan
+    asked: str
+    effort_asked: Effort | None
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
+    """Plan a request for a model that the client named."""
+    named = catalog.find(request.model)
+    facts.caller.demand(named)
+    others = _others(catalog, request, facts, named)
+    asked = _asked_effort(request, named)
+    left_out: list[LeftOut] = []
+    models = [named]
+    for model in others:
+        why = unfit(model, request, facts.caller)
+        if why:
+            left_out.append(LeftOut(model.id, why))
+        else:
+            models.append(model)
+    attempts: list[Attempt] = []
+    for model in models:
+        attempts += tries(_attempts(catalog, model, request, facts, asked, named=model is named))
+    plan = _plan(catalog, request, facts, asked, attempts[:MOST_ATTEMPTS], named.id)
+    return Decision(plan=plan, asked=named.id, effort_asked=asked, left_out=tuple(left_out))
+
+
+def unfit(model: Model, request: ChatRequest, caller: Caller) -> str | None:
+    """Say why a model that the client didn't name can't take this request; None if it can (SPEC 5)."""
+    if not caller.may_use(model.id):
+        return "the key may not use it"
+    if not request.media <= model.inputs:
+        return "it does not read " + ", ".join(sorted(kind.value for kind in request.media - model.inputs))
+    if not request.features <= model.features:
+        return "it lacks " + ", ".join(sorted(feature.value for feature in request.features - model.features))
+    needed = request.tokens + (request.max_output or 0)
+    if needed > model.context_window:
+        return f"its window of {model.context_window} tokens is smaller than the {needed} needed"
+    return None
+
+
+def _asked_effort(request: ChatRequest, named: Model) -> Effort | None:
+    if request.effort_word is None:
+        return None
+    return effort.parse(request.effort_word, (named,), request.effort_param)
+
+
+def _others(catalog: Catalog, request: ChatRequest, facts: Facts, named: Model) -> list[Model]:
+    """The models that smart routing adds: the request's list, else the model's fallbacks."""
+    listed = [_listed(catalog, name) for name in request.models or ()]
+    on = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
+    if not on:
+        return []
+    if request.models is None:
+        listed = [catalog.find(name) for name in named.fallbacks]
+    return [model for model in listed_once(listed) if model is not named]
+
+
+def listed_once(models: Iterable[Model]) -> list[Model]:
+    """Give each model once, in order; models are compared by id."""
+    return list({model.id: model for model in models}.values())
+
+
+def _listed(catalog: Catalog, name: str) -> Model:
+    if catalog.is_auto(name):
+        raise InvalidRequest(
+            f"models can't hold {name}: ask for it as the model, or list models by name.", param="models"
+        )
+    return catalog.find(name, param="models")
+
+
+def _attempts(
+    catalog: Catalog, model: Model, request: ChatRequest, facts: Facts, asked: Effort | None, *, named: bool
+) -> list[Attempt]:
+    """The attempts of a model's routes, those apart that would drop a named model's field or are set aside."""
+    routes = list(catalog.routes(model))
+    if named:
+        routes = _routes_that_take_all(routes, model, request)
+    ready = [route for route in routes if route.cluster not in facts.set_aside]
+    level = effort.applied(asked, model)
+    return [
+        Attempt(
+            cluster=route.cluster,
+            provider=route.provider,
+            model=model.id,
+            upstream=route.upstream,
+            format=route.format,
+            path=route.path(request.endpoint),
+            window=model.context_window,
+            effort=level.name if level is not None else None,
+            shown_effort=effort.shown(level, model),
+            named=named,
+            max_output=model.max_output,
+            rename=route.params.rename,
+            drop=route.params.drop,
+        )
+        for route in ready or routes
+    ]
+
+
+def _routes_that_take_all(routes: list[RouteFacts], model: Model, request: ChatRequest) -> list[RouteFacts]:
+    taking = [route for route in routes if not refused_fields(route.params, request)]
+    if not taking:
+        field = refused_fields(routes[0].params, request)[0]
+        raise InvalidRequest(f"{model.id} does not take {field}: leave it out.", param=field)
+    return taking
+
+
+def refused_fields(params: Params, request: ChatRequest) -> list[str]:
+    """List the request's fields that would be dropped; a rename covers a field that is in both."""
+    return [field for field in params.drop if field not in params.rename and request.document.raw(field) is not None]
+
+
+def _plan(
+    catalog: Catalog,
+    request: ChatRequest,
+    facts: Facts,
+    level: Effort | None,
+    attempts: list[Attempt],
+    asked_id: str,
+) -> Plan:
+    times = catalog.settings.timeouts
+    high = effort.is_high(level)
+    return Plan(
+        request_id=facts.request_id,
+        endpoint=request.endpoint,
+        attempts=tuple(attempts),
+        first_token=times.first_token_high if high else times.first_token,
+        whole=times.whole_high if high else times.whole,
+        total=times.total,
+        length=len(attempts),
+        asked=asked_id,
+        key=facts.caller.key.name if facts.caller.key is not None else None,
+        stream=request.stream,
+    )

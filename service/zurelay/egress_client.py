@@ -1,0 +1,162 @@
+"""The relay's HTTP/1.1 client to the egress listener: one request, one connection on a Unix socket.
+
+httptools parses; the protocol only queues. Closing the connection cancels the provider's request (Envoy resets it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import httptools
+import msgspec
+
+_MOST_QUEUED = 1 << 20  # bytes: reading pauses here until the relay has caught up
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The head of the answer."""
+
+    status: int
+    headers: dict[str, str]
+
+
+class End(msgspec.Struct, frozen=True):
+    """The answer is over; `clean` when its framing said so."""
+
+    clean: bool
+
+
+Event = Answer | bytes | End
+
+
+class EgressCall(asyncio.Protocol):
+    """One request under way. `next` gives what has come, or nothing when `deadline` passes."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._headers: dict[str, str] = {}
+        self._events: list[Event] = []
+        self._queued = 0
+        self._paused = False
+        self._over = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+
+    @classmethod
+    async def open(cls, path: str, target: str, headers: Mapping[str, str], body: bytes) -> EgressCall:
+        """Connect and send a request; `target` is its path."""
+        loop = asyncio.get_running_loop()
+        transport, call = await loop.create_unix_connection(cls, path)
+        lines = [f"POST {target} HTTP/1.1", "host: egress", f"content-length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        transport.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
+        transport.write(body)
+        return call
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport (asyncio's call)."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # narrows the type of asyncio's own object
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came (asyncio's call)."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._finish(clean=False)
+        if self._queued > _MOST_QUEUED and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
+        """Note the end (asyncio's call)."""
+        self._finish(clean=False)
+        self._wake()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Note a header (httptools' call)."""
+        self._headers[name.decode("latin-1").lower()] = value.decode("utf-8", "surrogateescape")
+
+    def on_headers_complete(self) -> None:
+        """Note the head (httptools' call); 1xx heads announce another."""
+        status = self._parser.get_status_code()
+        if status >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
+            self._events.append(Answer(status, self._headers))
+        self._headers = {}
+
+    def on_body(self, data: bytes) -> None:
+        """Note bytes (httptools' call)."""
+        self._queued += len(data)
+        self._events.append(data)
+
+    def on_message_complete(self) -> None:
+        """Note the end (httptools' call)."""
+        if self._parser.get_status_code() >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
+            self._finish(clean=True)
+
+    def _finish(self, *, clean: bool) -> None:
+        if not self._over:
+            self._over = True
+            self._events.append(End(clean))
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next(self, deadline: float) -> list[Event]:
+        """Give the events that have come, waiting for one until `deadline` (the loop's time); bytes are joined."""
+        if not self._events:
+            self._waiter = self._loop.create_future()
+            self._arm(deadline)
+            await self._waiter
+            self._waiter = None
+        found, self._events, self._queued = _joined(self._events), [], 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return found
+
+    def _arm(self, deadline: float) -> None:
+        """Keep one timer that fires at or before the deadline: most waits end by data and never move it."""
+        self._due = deadline
+        if self._timer is None or self._timer.when() > deadline:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        if self._loop.time() >= self._due:
+            self._wake()
+        elif self._waiter is not None:
+            self._arm(self._due)
+
+    def close(self) -> None:
+        """End the request, wherever it is."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _joined(events: list[Event]) -> list[Event]:
+    if len(events) < 2:  # noqa: PLR2004  # nothing to join
+        return events
+    found: list[Event] = []
+    pieces: list[bytes] = []
+    for event in events:
+        if isinstance(event, bytes):
+            pieces.append(event)
+            continue
+        if pieces:
+            found.append(b"".join(pieces))
+            pieces = []
+        found.append(event)
+    if pieces:
+        found.append(b"".join(pieces))
+    return found

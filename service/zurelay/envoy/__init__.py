@@ -1,0 +1,30 @@
+"""Envoy's configuration: settings in, files out. Nothing here reads or writes the run directory; `reload` does."""
+
+from zurelay.envoy.bootstrap import bootstrap
+from zurelay.envoy.clusters import KINDS, clusters
+from zurelay.envoy.launch import command
+from zurelay.envoy.listeners import listeners
+from zurelay.envoy.runtime import (
+    ADMIN_SOCKET,
+    BOOTSTRAP_FILE,
+    CLUSTERS_FILE,
+    EGRESS_SOCKET,
+    LISTENERS_FILE,
+    Runtime,
+)
+from zurelay.envoy.sds import secrets
+
+__all__ = [
+    "ADMIN_SOCKET",
+    "BOOTSTRAP_FILE",
+    "CLUSTERS_FILE",
+    "EGRESS_SOCKET",
+    "KINDS",
+    "LISTENERS_FILE",
+    "Runtime",
+    "bootstrap",
+    "clusters",
+    "command",
+    "listeners",
+    "secrets",
+]

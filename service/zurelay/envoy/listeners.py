@@ -1,0 +1,81 @@
+"""The listeners: ingress, egress and status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zurelay.envoy import sds
+from zurelay.envoy.local_replies import local_replies
+from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
+from zurelay.envoy.templates import discovery, template
+from zurelay.model import IdentityMode, Listen, Settings
+
+# What our rewriting may add to a body: a model's name, options, another format's shape.
+_REWRITTEN = 1 << 20
+# Envoy's own patience ends after the sidecar's, so that the sidecar's answer is the one that is given.
+_LATER = 30.0
+_TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+
+
+def listeners(settings: Settings, runtime: Runtime) -> str:
+    """Write listeners.json."""
+    resources = template("listeners.yaml")["resources"]
+    ingress, egress, status = resources
+    _ingress(ingress, settings, runtime)
+    _egress(egress, settings, runtime)
+    _address(status, settings.status)
+    return discovery(resources)
+
+
+def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> None:
+    _address(listener, settings.listen)
+    chain = listener["filter_chains"][0]
+    del chain["transport_socket"]
+    if sds.server_certificate(settings) is not None:
+        chain["transport_socket"] = _transport(settings, runtime)
+    manager = _manager(listener)
+    _common(manager, settings)
+    if settings.identity.mode is IdentityMode.FORWARDED:
+        manager["forward_client_cert_details"] = "ALWAYS_FORWARD_ONLY"
+    processor = manager["http_filters"][0]["typed_config"]
+    processor["max_message_timeout"] = _patience(settings)
+
+
+def _egress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> None:
+    listener["address"]["pipe"]["path"] = runtime.path(EGRESS_SOCKET)
+    manager = _manager(listener)
+    _common(manager, settings)
+    service = manager["http_filters"][0]["typed_config"]["grpc_service"]
+    service["initial_metadata"] = [{"key": "phase", "value": "egress"}]
+
+
+def _common(manager: dict[str, Any], settings: Settings) -> None:
+    manager["stream_idle_timeout"] = _patience(settings)
+    manager["local_reply_config"] = local_replies()
+    route = manager["route_config"]["virtual_hosts"][0]["routes"][0]
+    route["request_body_buffer_limit"] = settings.limits.request_body + _REWRITTEN
+
+
+def _transport(settings: Settings, runtime: Runtime) -> dict[str, Any]:
+    common: dict[str, Any] = {
+        "alpn_protocols": ["h2", "http/1.1"],
+        "tls_certificate_sds_secret_configs": [sds.reference(sds.SERVER, runtime)],
+    }
+    context: dict[str, Any] = {"@type": _TLS, "common_tls_context": common}
+    if settings.identity.mode is IdentityMode.MTLS:
+        common["validation_context_sds_secret_config"] = sds.reference(sds.CLIENTS, runtime)
+        context["require_client_certificate"] = True
+    return {"name": "envoy.transport_sockets.tls", "typed_config": context}
+
+
+def _manager(listener: dict[str, Any]) -> dict[str, Any]:
+    manager: dict[str, Any] = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    return manager
+
+
+def _address(listener: dict[str, Any], listen: Listen) -> None:
+    listener["address"]["socket_address"].update(address=listen.host, port_value=listen.port)
+
+
+def _patience(settings: Settings) -> str:
+    return f"{settings.timeouts.total + _LATER:g}s"

@@ -1,0 +1,165 @@
+"""JSON schemas, made what the other provider's structured output takes. Values keep their bytes.
+
+Anthropic compiles schemas and takes no numeric or length bounds, no open objects and no oneOf; its own SDKs write such
+bounds into the description, so that the model still reads them. OpenAI's strict mode wants every object closed and
+every property required. (Both: the providers' pages on structured outputs.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from zurelay.formats.fields import OBJECT, TEXT
+
+_Node = dict[str, msgspec.Raw]
+
+_BOUNDS = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+    *(
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+        "contains",
+        "minContains",
+        "maxContains",
+    ),
+)
+_SMALL = (b"0", b"1")  # the only values of minItems that Anthropic takes
+_UNFIT = re.compile(rb'"(?:' + "|".join((*_BOUNDS, "oneOf")).encode() + rb')"[ \t\r\n]*:')
+_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLE = ("items", "not", "additionalProperties")
+_NOT_STRICT = (
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "patternProperties",
+    "dependentSchemas",
+    "dependentRequired",
+)
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_NAMES = msgspec.json.Decoder(list[str])
+_FALSE = msgspec.Raw(b"false")
+_DEEPEST = 100  # levels that are looked into: deeper ones pass as sent, and both providers refuse them
+
+
+def fit_strict(schema: msgspec.Raw) -> msgspec.Raw:
+    """Fit a schema that is strict already, so closed: only bounds can be too much for Anthropic."""
+    return _fit(schema, 0) if _UNFIT.search(schema) else schema
+
+
+def fit(schema: msgspec.Raw) -> msgspec.Raw:
+    """Close the objects that say nothing of other properties, and write bounds into descriptions.
+
+    What fits the closed schema fits the client's too.
+    """
+    return _fit(schema, 0)
+
+
+def is_open(schema: msgspec.Raw) -> bool:
+    """Tell whether an object in it takes properties that it doesn't list: closing it would forbid what is wanted."""
+    return any(bytes(node.get("additionalProperties", _FALSE)) != b"false" for node in _nodes(schema, 0))
+
+
+def is_strict(schema: msgspec.Raw) -> bool:
+    """Tell whether OpenAI's strict mode takes it."""
+    found = list(_nodes(schema, 0))
+    return (
+        bool(found) and bytes(found[0].get("type", b"")) == b'"object"' and all(_node_is_strict(node) for node in found)
+    )
+
+
+def described(schema: msgspec.Raw, description: str) -> msgspec.Raw:
+    """Give a schema a description, if it has none and is an object."""
+    if not description or not schema_is_object(schema):
+        return schema
+    node = OBJECT.decode(schema)
+    node.setdefault("description", _json(description))
+    return _json(node)
+
+
+def schema_is_object(schema: msgspec.Raw) -> bool:
+    """Tell a schema with keywords from true and false."""
+    return bytes(schema)[:1] == b"{"
+
+
+def _json(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _is_array(value: msgspec.Raw) -> bool:
+    return bytes(value)[:1] == b"["
+
+
+def _nodes(schema: msgspec.Raw, depth: int) -> Iterator[_Node]:
+    if not schema_is_object(schema) or depth > _DEEPEST:
+        return
+    node = OBJECT.decode(schema)
+    yield node
+    for key in _MAPS:
+        if key in node and schema_is_object(node[key]):
+            for child in OBJECT.decode(node[key]).values():
+                yield from _nodes(child, depth + 1)
+    for key in (*_LISTS, *_SINGLE):
+        if key in node:
+            for child in _LIST.decode(node[key]) if _is_array(node[key]) else (node[key],):
+                yield from _nodes(child, depth + 1)
+
+
+def _node_is_strict(node: _Node) -> bool:
+    if any(key in node for key in _NOT_STRICT):
+        return False
+    if "properties" not in node and bytes(node.get("type", b"")) != b'"object"':
+        return True
+    try:
+        required = _NAMES.decode(node.get("required", b"[]"))
+        properties = OBJECT.decode(node.get("properties", b"{}"))
+    except msgspec.DecodeError:
+        return False
+    return bytes(node.get("additionalProperties", b"")) == b"false" and properties.keys() == set(required)
+
+
+def _fit(schema: msgspec.Raw, depth: int) -> msgspec.Raw:
+    if not schema_is_object(schema) or depth > _DEEPEST:
+        return schema
+    node = OBJECT.decode(schema)
+    for key in _MAPS:
+        if key in node and schema_is_object(node[key]):
+            children = OBJECT.decode(node[key])
+            node[key] = _json({name: _fit(child, depth + 1) for name, child in children.items()})
+    for key in (*_LISTS, *_SINGLE):
+        if key in node:
+            node[key] = _fit_value(node[key], depth + 1)
+    if "oneOf" in node and "anyOf" not in node:
+        node["anyOf"] = node.pop("oneOf")
+    if "additionalProperties" not in node and (bytes(node.get("type", b"")) == b'"object"' or "properties" in node):
+        node["additionalProperties"] = _FALSE
+    _describe_bounds(node)
+    return _json(node)
+
+
+def _fit_value(value: msgspec.Raw, depth: int) -> msgspec.Raw:
+    if _is_array(value):
+        return _json([_fit(child, depth) for child in _LIST.decode(value)])
+    return _fit(value, depth)
+
+
+def _describe_bounds(node: _Node) -> None:
+    bounds = [key for key in _BOUNDS if key in node and not (key == "minItems" and bytes(node[key]) in _SMALL)]
+    if not bounds:
+        return
+    text = ", ".join(f"{key}: {bytes(node.pop(key)).decode()}" for key in bounds)
+    old = node.get("description")
+    try:
+        before = TEXT.decode(old) + "\n\n" if old is not None else ""
+    except msgspec.ValidationError:  # no string: not a description that a provider would take
+        before = ""
+    node["description"] = _json(f"{before}({text})")

@@ -1,0 +1,48 @@
+"""Which headers pass: from the client to a provider, and back (SPEC 3). Names are lower case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_TO_PROVIDER = frozenset(
+    {
+        "content-type",
+        "content-length",
+        "accept",
+        "accept-encoding",
+        "user-agent",
+        "idempotency-key",
+        "anthropic-version",
+        "anthropic-beta",
+    }
+)
+_TO_PROVIDER_PREFIX = "x-stainless-"
+_ROUTER_READS = frozenset({"host", "x-forwarded-proto"})
+_PROVIDER_KEEPS = frozenset({"content-type", "content-length", "transfer-encoding", "date"})
+
+FALLBACK = "x-zurelay-fallback"
+KEEPALIVE = "x-zurelay-keepalive"
+EXPLAIN = "x-zurelay-explain"
+
+
+def passes_to_provider(name: str) -> bool:
+    """Tell whether a client's header may reach a provider."""
+    return name in _TO_PROVIDER or name.startswith(_TO_PROVIDER_PREFIX)
+
+
+def to_provider(headers: Mapping[str, str]) -> dict[str, str]:
+    """Give the client's headers that a provider may see."""
+    return {name: value for name, value in headers.items() if passes_to_provider(name)}
+
+
+def kept_from_provider(names: Iterable[str]) -> list[str]:
+    """List the client's headers that must go before the request leaves us.
+
+    What Envoy's router reads stays, and goes at the provider's cluster: without x-forwarded-proto it finds no route.
+    """
+    return [name for name in names if not (name.startswith(":") or name in _ROUTER_READS or passes_to_provider(name))]
+
+
+def kept_from_client(names: Iterable[str]) -> list[str]:
+    """List a provider's response headers that must not reach the client."""
+    return [name for name in names if not name.startswith(":") and name not in _PROVIDER_KEEPS]

@@ -1,0 +1,156 @@
+"""The public listener's side: from a client's request to a plan that Envoy carries out, or a stream that we relay."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import grpc.aio
+import msgspec
+
+from zurelay import decide, encoding, headers, listing, paths, plan, rewrite, wire
+from zurelay.access import Caller
+from zurelay.catalog import Catalog
+from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
+from zurelay.jsonedit import Document
+from zurelay.model import Endpoint, Format
+from zurelay.paths import Page
+from zurelay.plan import Plan
+from zurelay.relaying import Relaying
+from zurelay.request import ChatRequest
+from zurelay.wire import Head
+from zurelay.worker import Held, Worker
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ClientLeftError(Exception):
+    """The client went away before its request was whole."""
+
+
+class Ingress:
+    """One client's request."""
+
+    def __init__(self, worker: Worker, context: Context) -> None:
+        self._worker = worker
+        self._context = context
+        self._request_id = worker.new_request_id()
+        self._endpoint = Endpoint.CHAT
+
+    async def serve(self) -> None:
+        """Answer it, or hand it on; every error is mapped here, once."""
+        first = await self._context.read()
+        if first is grpc.aio.EOF:
+            return
+        head = wire.head(first.request_headers)
+        try:
+            await self._answer(head)
+        except ClientLeftError:
+            return
+        except ZurelayError as error:
+            await self._refuse(error)
+
+    async def _refuse(self, error: ZurelayError) -> None:
+        found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id, **error.headers()}
+        body = error_body(error, self._endpoint, self._request_id)
+        await self._context.write(wire.immediate(error.status, found, body))
+
+    async def _answer(self, head: Head) -> None:
+        path = head.headers.get(":path", "/")
+        self._endpoint = paths.shape(path)
+        if self._worker.draining:
+            raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
+        catalog = self._worker.catalog
+        target = paths.target(head.headers.get(":method", ""), path)
+        caller = self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC))
+        if target.page is Page.MODELS:
+            await self._show(listing.all_models(catalog, caller))
+        elif target.page is Page.MODEL:
+            await self._show(listing.one_model(catalog, caller, target.name))
+        else:
+            await self._chat(catalog, caller, head)
+
+    async def _show(self, value: dict[str, Any]) -> None:
+        found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id}
+        await self._context.write(wire.immediate(200, found, msgspec.json.encode(value)))
+
+    async def _chat(self, catalog: Catalog, caller: Caller, head: Head) -> None:
+        limits = catalog.settings.limits
+        held = Held(self._worker.bodies, limits.request_body, declared_length(head))
+        try:
+            body = await self._receive(head, held)
+            coding = head.headers.get("content-encoding", "")
+            if coding:
+                body = encoding.decode(body, coding, limits.request_body)
+            request = ChatRequest.parse(body, self._endpoint)
+            facts = decide.Facts(
+                caller=caller,
+                request_id=self._request_id,
+                fallback=switch(head, headers.FALLBACK),
+                set_aside=self._worker.routes_aside(),
+            )
+            decision = decide.decide(catalog, request, facts)
+            del body
+            if request.stream:
+                await Relaying(self._worker, self._context, catalog, decision.plan).run(request, head)
+            else:
+                await self._hand_on(request, decision.plan, head)
+        finally:
+            held.release()
+
+    async def _receive(self, head: Head, held: Held) -> bytes:
+        """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""
+        pieces: list[bytes] = []
+        ended = head.end
+        while not ended:
+            message = await self._context.read()
+            if message is grpc.aio.EOF:
+                raise ClientLeftError
+            if message.HasField("request_body"):
+                held.grow(len(message.request_body.body))
+                pieces.append(message.request_body.body)
+                ended = message.request_body.end_of_stream
+            else:
+                ended = True
+        return b"".join(pieces)
+
+    async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
+        """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""
+        body = rewrite.common(request.document, stream=False)
+        document = Document.parse(body)
+        first = planned.attempts[0]
+        ready = first.format is Format.OPENAI and rewrite.is_lossless(document, first)
+        if ready:
+            body = rewrite.for_attempt(document, first)
+        changed = {
+            ":path": first.path,
+            "content-length": str(len(body)),
+            "content-type": "application/json",
+            "accept": "application/json",
+            wire.TOTAL_TIMEOUT: wire.milliseconds(planned.total),
+        }
+        removed = headers.kept_from_provider(head.headers)
+        groups = plan.groups(planned, ".whole", ".first" if ready else None)
+        await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
+        for piece in wire.body_pieces(body):
+            await self._context.write(piece)
+        del body, document
+        while await self._context.read() is not grpc.aio.EOF:
+            pass
+
+
+def declared_length(head: Head) -> int | None:
+    """Read content-length; Envoy has checked that it is a number."""
+    value = head.headers.get("content-length")
+    return int(value) if value is not None and value.isdigit() else None
+
+
+def switch(head: Head, name: str) -> bool | None:
+    """Read a header that is on or off; None where it is left out."""
+    value = head.headers.get(name)
+    if value is None:
+        return None
+    word = value.strip().lower()
+    if word not in ("on", "off"):
+        raise InvalidRequest(f"{name} is {value[:20]!r}: send on or off.", param=name)
+    return word == "on"

@@ -1,0 +1,53 @@
+"""The public paths: what a method and a path ask for (SPEC 2)."""
+
+from __future__ import annotations
+
+import enum
+import urllib.parse
+
+import msgspec
+
+from zurelay.errors import MethodNotAllowed, NotFound
+from zurelay.model import Endpoint
+
+
+class Page(enum.Enum):
+    """What a path names."""
+
+    CHAT = "chat"
+    MODELS = "models"
+    MODEL = "model"
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A path, understood. `name` is the model's in a path that ends in one."""
+
+    page: Page
+    name: str = ""
+
+
+_FIXED = {"/v1/chat/completions": Page.CHAT, "/v1/models": Page.MODELS}
+_MODEL_PREFIX = "/v1/models/"
+_METHODS = {Page.CHAT: ("POST",), Page.MODELS: ("GET", "HEAD"), Page.MODEL: ("GET", "HEAD")}
+
+
+def shape(path: str) -> Endpoint:
+    """Give the endpoint whose error shape a path gets."""
+    return Endpoint.MESSAGES if path.startswith("/v1/messages") else Endpoint.CHAT
+
+
+def target(method: str, path: str) -> Target:
+    """Understand a request line; 404 or 405 where there is nothing."""
+    bare = path.partition("?")[0]
+    page = _FIXED.get(bare.rstrip("/") or bare)
+    name = ""
+    if page is None and bare.startswith(_MODEL_PREFIX):
+        page, name = Page.MODEL, urllib.parse.unquote(bare.removeprefix(_MODEL_PREFIX))
+    if page is None:
+        raise NotFound(
+            f"There is nothing at {bare[:200]}. zurelay serves /v1/chat/completions and /v1/models.",
+        )
+    allowed = _METHODS[page]
+    if method not in allowed:
+        raise MethodNotAllowed(f"{bare[:200]} takes {allowed[0]}, not {method[:20]}.", allow=", ".join(allowed))
+    return Target(page, name)

@@ -1,0 +1,287 @@
+"""A streamed request between the egress listener and the client: one state machine, feed(event) -> outputs (SPEC 8).
+
+Rules: nothing opens before the first token or `open_after`; after opening, an error is an event; nothing follows the
+end; time comes in with each event, in seconds of any steady clock. `deadline` says when `tick` is next due.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from zurelay import attempt, failure
+from zurelay.chat_stream import ChatStream, StreamError
+from zurelay.encoding import ContentDecoder
+from zurelay.errors import ModelUnavailable, ZurelayError, error_body
+from zurelay.plan import Plan
+from zurelay.sse import Decoder, Event, SseError
+from zurelay.usage import Usage
+
+_MOST_EVENT = 16 << 20  # bytes of one event; a tool call's arguments may come whole
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream's times in seconds. `open_after` and `keepalive` None: never (x-zurelay-keepalive: off)."""
+
+    open_after: float | None
+    keepalive: float | None
+    total: float
+    idle: float
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes to the client: perhaps the head, then bytes, perhaps the end."""
+
+    status: int | None = None
+    headers: dict[str, str] = {}
+    data: bytes = b""
+    end: bool = False
+
+
+class Outcome(enum.Enum):
+    """How a relayed request ended."""
+
+    UNDER_WAY = "under_way"
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    BROKEN = "broken"
+
+
+class Relay:
+    """One streamed request. `heartbeat` is what is sent in silence."""
+
+    __slots__ = (
+        "_began",
+        "_decoder",
+        "_estimate_prompt",
+        "_flowing",
+        "_head",
+        "_heard",
+        "_heartbeat",
+        "_limit",
+        "_make_stream",
+        "_opened",
+        "_plan",
+        "_sent",
+        "_sent_at",
+        "_stream",
+        "_times",
+        "_unpack",
+        "kept_alive",
+        "outcome",
+    )
+
+    def __init__(
+        self,
+        plan: Plan,
+        times: Times,
+        now: float,
+        *,
+        heartbeat: bytes,
+        make_stream: Callable[[str], ChatStream],
+        estimate_prompt: Callable[[], int],
+        limit: int,
+    ) -> None:
+        self._plan = plan
+        self._times = times
+        self._heartbeat = heartbeat
+        self._make_stream = make_stream
+        self._estimate_prompt = estimate_prompt
+        self._limit = limit
+        self._began = now
+        self._heard = now
+        self._sent_at = now
+        self._sent = 0
+        self._head: Mapping[str, str] = {}
+        self._decoder = Decoder(_MOST_EVENT)
+        self._unpack: ContentDecoder | None = None
+        self._stream: ChatStream | None = None
+        self._opened = False
+        self._flowing = False
+        self.kept_alive = 0
+        self.outcome = Outcome.UNDER_WAY
+
+    @property
+    def deadline(self) -> float:
+        """When `tick` is next due."""
+        due = [self._heard + self._times.idle if self._flowing else self._began + self._times.total]
+        if not self._opened and self._times.open_after is not None:
+            due.append(self._began + self._times.open_after)
+        if self._opened and self._times.keepalive is not None:
+            due.append(self._sent_at + self._times.keepalive)
+        return min(due)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was used: as the provider said, else an estimate; None where no answer began."""
+        return self._stream.estimate(self._estimate_prompt()) if self._stream is not None else None
+
+    @property
+    def finish_reasons(self) -> tuple[str, ...]:
+        """Why the choices ended, as far as they have."""
+        return tuple(self._stream.finish_reasons) if self._stream is not None else ()
+
+    def tick(self, now: float) -> list[Output]:
+        """Take the passing of time."""
+        if self.outcome is not Outcome.UNDER_WAY:
+            return []
+        if self._flowing and now >= self._heard + self._times.idle:
+            return self._fail(_stalled(), now)
+        if not self._flowing and now >= self._began + self._times.total:
+            return self._fail(_timed_out(), now)
+        if not self._opened and self._times.open_after is not None and now >= self._began + self._times.open_after:
+            return [self._open(early_headers(self._plan), self._heartbeat, now)]
+        if self._opened and self._times.keepalive is not None and now >= self._sent_at + self._times.keepalive:
+            self.kept_alive += 1
+            return [self._send(self._heartbeat, now)]
+        return []
+
+    def head(self, status: int, headers: Mapping[str, str], now: float) -> list[Output]:
+        """Take the head of the egress listener's answer."""
+        self._heard = now
+        model = headers.get("x-zurelay-model")
+        if status >= 300 or model is None:  # noqa: PLR2004  # RFC 9110, 15: no success
+            return self._fail(_cause(status, headers), now, headers.get("x-zurelay-attempts"))
+        self._head = headers
+        self._flowing = True
+        self._stream = self._make_stream(model)
+        coding = headers.get("content-encoding")
+        self._unpack = ContentDecoder(coding, self._limit) if coding else None
+        return []
+
+    def body(self, data: bytes, now: float) -> list[Output]:
+        """Take bytes of the provider's stream."""
+        stream = self._stream
+        if self.outcome is not Outcome.UNDER_WAY or stream is None:
+            return []
+        self._heard = now
+        out = bytearray()
+        try:
+            events = self._decoder.feed(self._unpack.feed(data) if self._unpack else data)
+            for event in events:
+                out += self._client_bytes(stream, event)
+        except StreamError as error:
+            return self._flush(out, now) + self._fail(_broken(error.message), now)
+        except (SseError, ZurelayError):
+            return self._flush(out, now) + self._fail(_broken(""), now)
+        if self._sent + len(out) > self._limit:
+            return self._fail(_unread(self._limit), now)
+        if stream.done:
+            self.outcome = Outcome.ANSWERED
+        return self._flush(out, now)
+
+    def _client_bytes(self, stream: ChatStream, event: Event) -> bytes:
+        piece = stream.feed(event)
+        if stream.done and piece and stream.wants_usage:
+            return stream.usage_chunk(stream.estimate(self._estimate_prompt())) + piece
+        return piece
+
+    def end(self, now: float, *, clean: bool) -> list[Output]:
+        """Take the end of the provider's stream; `clean` when its framing said so."""
+        if self.outcome is not Outcome.UNDER_WAY:
+            return []
+        stream = self._stream
+        if stream is None:
+            return self._fail(_lost(), now)
+        out = bytearray()
+        rest = self._decoder.flush()
+        try:
+            if rest is not None:
+                out += self._client_bytes(stream, rest)
+        except StreamError as error:
+            return self._fail(_broken(error.message), now)
+        tail = stream.end() if clean else None
+        if tail is None and not stream.done:
+            return self._flush(out, now) + self._fail(_broken(""), now)
+        if tail and stream.wants_usage:
+            out += stream.usage_chunk(stream.estimate(self._estimate_prompt()))
+        out += tail or b""
+        self.outcome = Outcome.ANSWERED
+        return self._flush(out, now)
+
+    def _flush(self, out: bytearray, now: float) -> list[Output]:
+        end = self.outcome is Outcome.ANSWERED
+        if not out and not end:
+            return []
+        if self._opened:
+            return [self._send(bytes(out), now, end=end)]
+        return [self._open(answer_headers(self._head), bytes(out), now, end=end)]
+
+    def _open(self, headers: dict[str, str], data: bytes, now: float, *, end: bool = False) -> Output:
+        self._opened = True
+        self._sent_at = now
+        self._sent += len(data)
+        return Output(status=200, headers=headers, data=data, end=end)
+
+    def _send(self, data: bytes, now: float, *, end: bool = False) -> Output:
+        self._sent_at = now
+        self._sent += len(data)
+        return Output(data=data, end=end)
+
+    def _fail(self, error: ZurelayError, now: float, attempts: str | None = None) -> list[Output]:
+        body = error_body(error, self._plan.endpoint, self._plan.request_id)
+        if self._opened:
+            self.outcome = Outcome.BROKEN
+            return [self._send(b"data: " + body + b"\n\n", now, end=True)]
+        self.outcome = Outcome.REFUSED
+        headers = {"content-type": "application/json", "x-zurelay-request-id": self._plan.request_id, **error.headers()}
+        if attempts is not None:
+            headers["x-zurelay-attempts"] = attempts
+        return [Output(status=error.status, headers=headers, data=body, end=True)]
+
+
+def answer_headers(head: Mapping[str, str]) -> dict[str, str]:
+    """The client's headers of a stream that an attempt answers: ours, and SSE's."""
+    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-")}
+    return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", **ours}
+
+
+def early_headers(plan: Plan) -> dict[str, str]:
+    """The client's headers of a stream that opens before its first token: only what is sure already (SPEC 8)."""
+    found = {"x-zurelay-request-id": plan.request_id}
+    models = plan.models
+    if len(models) == 1:
+        found["x-zurelay-model"] = models[0]
+    if all(model != plan.asked for model in models):
+        found["x-zurelay-routed-from"] = plan.asked
+    efforts = {attempt.shown_effort for attempt in plan.attempts}
+    if len(efforts) == 1 and (effort := efforts.pop()) is not None:
+        found["x-zurelay-reasoning-effort"] = effort
+    return answer_headers(found)
+
+
+FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
+
+
+def _cause(status: int, headers: Mapping[str, str]) -> ZurelayError:
+    told = headers.get(FAILURE)
+    return failure.decode(told) if told else failure.of_local_reply(status, headers.get("retry-after"))
+
+
+def _lost() -> ZurelayError:
+    return ModelUnavailable(
+        "The request was lost on its way to the model. Try again.", retry_after=attempt.DEFAULT_WAIT
+    )
+
+
+def _timed_out() -> ZurelayError:
+    return ModelUnavailable(
+        "No model began to answer in time. Try again, or ask for less reasoning effort.",
+        retry_after=attempt.DEFAULT_WAIT,
+        should_retry=False,
+    )
+
+
+def _stalled() -> ZurelayError:
+    return ModelUnavailable("The model stopped in the middle of its answer. Try again.")
+
+
+def _broken(message: str) -> ZurelayError:
+    said = f" It said: {message}" if message else ""
+    return ModelUnavailable(f"The model's answer broke off.{said} Try again.")
+
+
+def _unread(limit: int) -> ZurelayError:
+    return ModelUnavailable(f"The answer is larger than the {limit} bytes that one stream may hold. Ask for less.")

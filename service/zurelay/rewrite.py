@@ -1,0 +1,44 @@
+"""A client's chat body, made a provider's: what an attempt changes in it, all else as sent (SPEC 3)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from zurelay.jsonedit import Document
+from zurelay.plan import Attempt
+
+_STREAM_OPTIONS = "stream_options"
+_ASK_USAGE = b'{"include_usage":true}'
+
+
+def common(document: Document, *, stream: bool) -> bytes:
+    """The body that all attempts start from: ours taken out, usage asked for on streams."""
+    changes: dict[str, bytes | None] = {}
+    if "models" in document.names:
+        changes["models"] = None
+    if stream:
+        options = document.raw(_STREAM_OPTIONS)
+        asked = _ASK_USAGE if options is None else Document.parse(options).edit({"include_usage": b"true"})
+        if asked != options:
+            changes[_STREAM_OPTIONS] = asked
+    return document.edit(changes) if changes else document.data
+
+
+def for_attempt(document: Document, attempt: Attempt) -> bytes:
+    """The body for one route of an OpenAI-format provider."""
+    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream)}
+    rename = {old: new for old, new in attempt.rename.items() if old in document.names}
+    for old, new in list(rename.items()):
+        if document.raw(new) is not None:  # both were sent: the one that the provider knows counts
+            changes[old] = None
+            del rename[old]
+    effort = msgspec.json.encode(attempt.effort) if attempt.effort is not None else None
+    if effort is not None or "reasoning_effort" in document.names:
+        changes["reasoning_effort"] = effort
+    changes.update((field, None) for field in attempt.drop if field in document.names and field not in rename)
+    return document.edit(changes, rename=rename)
+
+
+def is_lossless(document: Document, attempt: Attempt) -> bool:
+    """Tell whether a later attempt can still make its own body from this attempt's one."""
+    return not any(field in document.names for field in (*attempt.rename, *attempt.drop))

@@ -1,0 +1,118 @@
+"""One worker process: the gRPC server on its Unix socket, and the line to the supervisor.
+
+The supervisor writes one JSON object a line to standard input: configure, drain, report. Answers go to standard output.
+When the line breaks, the supervisor is gone, and so goes the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import grpc.aio
+import msgspec
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+
+from zurelay import keysfile, settings
+from zurelay.recorder import LogRecorder
+from zurelay.servicer import Processor
+from zurelay.worker import Worker
+
+_OPTIONS = [
+    # A buffered body is one message, as large as limits.request_body says; Envoy and the sidecar bound it before.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # Envoy pings each second to notice a frozen worker; without these the server would call it abuse.
+    ("grpc.http2.min_ping_interval_without_data_ms", 100),
+    ("grpc.http2.max_ping_strikes", 0),
+    ("grpc.so_reuseport", 0),
+]
+
+
+class Command(msgspec.Struct, kw_only=True):
+    """What the supervisor says. `config` and `keys` are the files' texts: all workers read the same ones."""
+
+    op: str
+    config: str = ""
+    keys: str = ""
+    environ: dict[str, str] = {}
+
+
+class Reply(msgspec.Struct, kw_only=True):
+    """What a worker says."""
+
+    op: str
+    problem: str | None = None
+    counters: dict[str, float] = {}
+
+
+class WorkerServer:
+    """The process's one server."""
+
+    def __init__(self, socket: str, worker: Worker, recorder: LogRecorder) -> None:
+        self._socket = socket
+        self._worker = worker
+        self._recorder = recorder
+        self._health = HealthServicer()
+
+    async def run(self) -> None:
+        """Serve until the supervisor hangs up."""
+        server = grpc.aio.server(options=_OPTIONS)  # made here: it belongs to the loop that runs
+        server.add_generic_rpc_handlers((Processor(self._worker).handlers(),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        server.add_insecure_port(f"unix:{self._socket}")
+        await server.start()
+        reader = await _standard_input()
+        while line := await reader.readline():
+            reply = await self._obey(msgspec.json.decode(line, type=Command))
+            sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+            sys.stdout.buffer.flush()
+        await server.stop(grace=None)
+
+    async def _obey(self, command: Command) -> Reply:
+        if command.op == "configure":
+            return await self._configure(command)
+        if command.op == "drain":
+            self._worker.draining = True
+            await self._health.enter_graceful_shutdown()
+            return Reply(op="draining")
+        if command.op == "report":
+            return Reply(op="report", counters=self._recorder.counters())
+        return Reply(op="problem", problem=f"no such command: {command.op}")
+
+    async def _configure(self, command: Command) -> Reply:
+        # The supervisor has checked the files and the secrets, which only Envoy reads.
+        found = settings.parse(command.config, environ=_Anything(), readable=lambda _: True)
+        self._worker.configure(found, keysfile.parse(command.keys) if command.keys else ())
+        await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
+        return Reply(op="configured")
+
+
+class _Anything(dict[str, str]):
+    """An environment in which every variable is set."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]  # never the default
+        return key
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+async def _standard_input() -> asyncio.StreamReader:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=1 << 30)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    return reader
+
+
+def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> None:
+    """Run one worker in this process."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    recorder = LogRecorder()
+    worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
+    asyncio.run(WorkerServer(socket, worker, recorder).run())

@@ -1,0 +1,78 @@
+"""How it runs: times, store, workers, bounds, telemetry."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
+from zurelay.settings.fields import At, Reader, struct
+from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
+from zurelay.settings.urls import url
+from zurelay.units import size_text
+from zurelay.yamlnodes import Scalar
+
+_BODY = size(1 << 10, 1 << 30)  # Envoy counts its buffers in 32 bits
+_ALL_BODIES = size(1 << 10, 1 << 40)
+_WORKERS = integer(1, 128)
+_REDIS = re.compile(r"(?:rediss?://|unix:/)[^\s]+")
+
+
+def streaming(at: At) -> Streaming:
+    """Read the times of an open stream."""
+    readers: dict[str, Reader[Any]] = dict.fromkeys(("open_after", "keepalive", "messages_keepalive"), duration)
+    return struct(at, Streaming, readers | {"passthrough": flag})
+
+
+def timeouts(at: At) -> Timeouts:
+    """Read the times of attempts and requests."""
+    return struct(at, Timeouts, dict.fromkeys(Timeouts.__struct_fields__, duration))
+
+
+def store(at: At) -> Store:
+    """Read where spend is kept; the address of a Redis may hold its password and is never shown."""
+    if at.has("sqlite") and at.has("redis"):
+        at.note("names two stores; keep sqlite or redis")
+    found = struct(at, Store, {"sqlite": text, "redis": _redis, "on_failure": choice(OnFailure)})
+    return Store(redis=found.redis, sqlite=None, on_failure=found.on_failure) if found.redis else found
+
+
+def _redis(at: At) -> str:
+    written = text(at)
+    if not _REDIS.fullmatch(written):
+        raise at.wrong("expected a URL that begins with redis://, rediss:// or unix:/")
+    return written
+
+
+def workers(at: At) -> int | None:
+    """Read the number of worker processes; auto is None."""
+    if isinstance(at.node, Scalar) and at.node.text == "auto":
+        return None
+    if not isinstance(at.node, Scalar) or at.node.number is None:
+        raise at.wrong("expected auto or a whole number")
+    return _WORKERS(at)
+
+
+def limits(at: At) -> Limits:
+    """Read the bounds of what is held in memory."""
+    found = struct(at, Limits, {"request_body": _BODY, "response_body": _BODY, "bodies_in_flight": _ALL_BODIES})
+    if found.request_body > found.bodies_in_flight:
+        raise at.wrong(
+            f"request_body, {size_text(found.request_body)}, is over bodies_in_flight,"
+            f" {size_text(found.bodies_in_flight)}: no request of that size could come in"
+        )
+    return found
+
+
+def telemetry(at: At) -> Telemetry:
+    """Read where traces and metrics go."""
+    return struct(at, Telemetry, {"otlp": _collector, "sample": _sample, "capture_content": flag})
+
+
+def _collector(at: At) -> str:
+    url(at)
+    return text(at)
+
+
+def _sample(at: At) -> float:
+    return float(number("0", "1")(at))

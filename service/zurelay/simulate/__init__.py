@@ -1,0 +1,1 @@
+"""The simulated provider: both formats, plausible answers, and every fault on request (docs/simulate.md)."""

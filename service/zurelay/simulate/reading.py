@@ -1,0 +1,69 @@
+"""What both formats' readers share. Readers take any JSON: what the real API would refuse, `problem` finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zurelay.simulate.nouns import LEVELS, Json
+
+_CHARACTERS = 4  # a token of English is about four characters
+_MEDIA = 800  # tokens of an image or a document, about
+_PER_MESSAGE = 4  # tokens around a message
+
+
+def clean(text: Json) -> str:
+    """Give a string that UTF-8 can hold (JSON may carry half a surrogate pair); anything else is empty."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+
+
+def objects(found: Json) -> list[Mapping[str, Json]]:
+    """Give the objects of a list, and nothing of anything else."""
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def member(found: Json, *path: str) -> Json:
+    """Follow keys through objects; None where there is no such way."""
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def text_of(content: Json) -> str:
+    """Join the text of a message's content, which is a string or a list of parts."""
+    if isinstance(content, str):
+        return clean(content)
+    return "\n".join(clean(part.get("text")) for part in objects(content) if isinstance(part.get("text"), str))
+
+
+def level_of(word: Json) -> int:
+    """Find a reasoning level's place on the ladder; 0 where there is none."""
+    return LEVELS.index(word) if isinstance(word, str) and word in LEVELS else 0
+
+
+def whole_number(found: Json) -> int | None:
+    """Give a count, where there is one."""
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def strings(found: Json) -> tuple[str, ...]:
+    """Give one string or several as a tuple."""
+    listed: Sequence[Json] = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    return tuple(clean(one) for one in listed if isinstance(one, str))
+
+
+def count_tokens(*contents: Json) -> int:
+    """Estimate the tokens of anything that is part of a prompt."""
+    return 1 + sum(_count(content) for content in contents)
+
+
+def _count(found: Json) -> int:
+    if isinstance(found, str):
+        return len(found) // _CHARACTERS + 1
+    if isinstance(found, list):
+        return sum(_count(one) for one in found)
+    if not isinstance(found, Mapping):
+        return 0 if found is None else 1
+    if found.get("type") in {"image_url", "image", "document", "file", "input_audio"}:
+        return _MEDIA
+    around = _PER_MESSAGE if "role" in found else 0
+    return around + sum(_count(value) for value in found.values())

@@ -1,0 +1,208 @@
+"""Between Envoy's messages and ours: the only file that builds protos. Answers are serialized bytes, ready to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from google.protobuf import any_pb2
+
+from zurelay import plan as plans
+from zurelay.plan import Plan
+from zurelay.protos import core_pb2, ext_proc_pb2, priority_group_pb2
+
+Request = ext_proc_pb2.ProcessingRequest
+_Response = ext_proc_pb2.ProcessingResponse
+
+NAMESPACE = "zurelay"  # of dynamic metadata
+MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy looks for
+FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
+PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
+TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
+_ATTRIBUTES = "envoy.filters.http.ext_proc"
+_PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
+_OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
+_PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """A request's or response's headers. Repeated ones are joined by a comma (RFC 9110, 5.3)."""
+
+    headers: dict[str, str]
+    end: bool
+
+
+def head(headers: ext_proc_pb2.HttpHeaders) -> Head:
+    """Read a headers message."""
+    found: dict[str, str] = {}
+    for header in headers.headers.headers:
+        value = header.raw_value.decode("utf-8", "surrogateescape") if header.raw_value else header.value
+        found[header.key] = f"{found[header.key]},{value}" if header.key in found else value
+    return Head(headers=found, end=headers.end_of_stream)
+
+
+def metadata(request: Request) -> dict[str, str]:
+    """Read the strings of our namespace that came with a message."""
+    fields = request.metadata_context.filter_metadata[NAMESPACE].fields
+    return {name: value.string_value for name, value in fields.items()}
+
+
+def attribute(request: Request, name: str) -> str:
+    """Read one attribute that came with a message; empty where Envoy has none."""
+    struct = request.attributes.get(_ATTRIBUTES)
+    return struct.fields[name].string_value if struct is not None and name in struct.fields else ""
+
+
+def planned(
+    plan: Plan, groups: Iterable[str], mutations: Mapping[str, str], removed: Iterable[str], per_try: float
+) -> bytes:
+    """Answer request headers with a plan: the clusters to try, how often and how long (seconds), and what to change."""
+    response = _Response()
+    _set_plan(response, plan, groups)
+    common = response.request_headers.response
+    _set_headers(common.header_mutation, mutations)
+    _set_headers(
+        common.header_mutation,
+        {
+            "x-envoy-max-retries": str(plan.length - 1),
+            "x-envoy-upstream-rq-per-try-timeout-ms": milliseconds(per_try),
+        },
+    )
+    common.header_mutation.remove_headers.extend(removed)
+    common.clear_route_cache = True
+    return response.SerializeToString()
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time as Envoy's headers want it."""
+    return str(round(seconds * 1000))
+
+
+def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Iterable[str]) -> None:
+    override = priority_group_pb2.PriorityGroupsOverride()
+    for number, cluster in enumerate(groups, 1):
+        group = override.priority_groups.add(name=f"{number}:{cluster}")
+        group.clusters.add(cluster_name=cluster).weight.value = 1
+    response.typed_dynamic_metadata[NAMESPACE].CopyFrom(
+        any_pb2.Any(type_url=_PLAN_URL, value=override.SerializeToString())
+    )
+    fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
+    fields["plan"].string_value = plans.encode(plan).decode()
+    fields["request_id"].string_value = plan.request_id
+    fields["shape"].string_value = plan.endpoint.value
+
+
+def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        option = mutation.set_headers.add(append_action=_OVERWRITE)
+        option.header.key = name
+        option.header.raw_value = value.encode("utf-8", "surrogateescape")
+
+
+def body_pieces(body: bytes) -> Iterable[bytes]:
+    """Answer a full-duplex request body with the one that goes on, piece by piece."""
+    for start in range(0, max(len(body), 1), _PIECE):
+        response = _Response()
+        piece = response.request_body.response.body_mutation.streamed_response
+        piece.body = body[start : start + _PIECE]
+        piece.end_of_stream = start + _PIECE >= len(body)
+        yield response.SerializeToString()
+
+
+def immediate(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
+    """Answer the client at once, without a provider."""
+    response = _Response()
+    answer = response.immediate_response
+    answer.status.code = status  # type: ignore[assignment]  # the enum lists few of HTTP's codes
+    _set_headers(answer.headers, headers)
+    answer.body = body
+    answer.details = "zurelay"
+    return response.SerializeToString()
+
+
+def more_time(seconds: float) -> bytes:
+    """Ask Envoy to wait longer for the next answer."""
+    response = _Response()
+    response.override_message_timeout.FromMilliseconds(round(seconds * 1000))
+    return response.SerializeToString()
+
+
+def stream_head(status: int, headers: Mapping[str, str]) -> bytes:
+    """Open the client's response."""
+    response = _Response()
+    block = response.streamed_immediate_response.headers_response.headers.headers
+    block.add(key=":status", raw_value=str(status).encode())
+    for name, value in headers.items():
+        block.add(key=name, raw_value=value.encode("utf-8", "surrogateescape"))
+    return response.SerializeToString()
+
+
+def stream_body(data: bytes, *, end: bool) -> bytes:
+    """Send bytes of an opened response."""
+    response = _Response()
+    piece = response.streamed_immediate_response.body_response
+    piece.body = data
+    piece.end_of_stream = end
+    return response.SerializeToString()
+
+
+def attempt_request(headers: Mapping[str, str]) -> bytes:
+    """Answer an attempt's request headers."""
+    response = _Response()
+    _set_headers(response.request_headers.response.header_mutation, headers)
+    return response.SerializeToString()
+
+
+def attempt_body(body: bytes) -> bytes:
+    """Answer an attempt's buffered request body with the provider's."""
+    response = _Response()
+    common = response.request_body.response
+    common.body_mutation.body = body
+    _set_headers(common.header_mutation, {"content-length": str(len(body))})
+    return response.SerializeToString()
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next."""
+
+    headers: dict[str, str]
+    removed: list[str]
+    body: bytes | None = None
+    plan: Plan | None = None
+    groups: list[str] = []
+    retry_after: int | None = None
+
+
+def response_headers(mutation: Mutation | None = None) -> bytes:
+    """Answer an attempt's response headers, changed or as they are."""
+    response = _Response()
+    response.response_headers.SetInParent()
+    if mutation is not None:
+        _mutate(response, response.response_headers.response, mutation)
+    return response.SerializeToString()
+
+
+def response_body(mutation: Mutation | None = None) -> bytes:
+    """Answer an attempt's response body; buffered, it may still change the headers."""
+    response = _Response()
+    response.response_body.SetInParent()
+    if mutation is not None:
+        _mutate(response, response.response_body.response, mutation)
+    return response.SerializeToString()
+
+
+def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation) -> None:
+    _set_headers(common.header_mutation, mutation.headers)
+    common.header_mutation.remove_headers.extend(mutation.removed)
+    if mutation.body is not None:
+        common.body_mutation.body = mutation.body
+        _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
+    if mutation.plan is not None:
+        _set_plan(response, mutation.plan, mutation.groups)
+    if mutation.retry_after is not None:
+        fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
+        fields["retry_after"].string_value = str(mutation.retry_after)
+
+
+PASS_HEADERS = response_headers()
+PASS_BODY = response_body()

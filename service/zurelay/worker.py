@@ -1,0 +1,127 @@
+"""What one worker process holds between requests: the configuration in force, routes set aside, bodies in flight."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+from zurelay.access import KeyRing
+from zurelay.catalog import Catalog
+from zurelay.errors import GatewayUnavailable, TooLarge
+from zurelay.model import Key, Settings
+from zurelay.ports import Recorder
+
+
+class Bodies:
+    """How many bytes of request bodies are held at once, and the bound on it (SPEC 3)."""
+
+    __slots__ = ("_held", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes held now."""
+        return self._held
+
+    def take(self, size: int) -> None:
+        """Hold `size` bytes more, or say that there is no room."""
+        if self._held + size > self._limit:
+            raise GatewayUnavailable("Too many large requests at once. Try again in a second.", retry_after=1)
+        self._held += size
+
+    def give_back(self, size: int) -> None:
+        """Hold `size` bytes less."""
+        self._held -= size
+
+    def resize(self, limit: int) -> None:
+        """Change the bound; what is held stays."""
+        self._limit = limit
+
+
+class Held:
+    """One request's share of the bodies in flight: grows as the body comes, goes with the request."""
+
+    __slots__ = ("_bodies", "_limit", "_size", "_taken")
+
+    def __init__(self, bodies: Bodies, limit: int, declared: int | None) -> None:
+        self._bodies = bodies
+        self._limit = limit
+        self._size = 0
+        self._taken = 0
+        if declared is not None:
+            self._check(declared)
+            bodies.take(declared)
+            self._taken = declared
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLarge(f"The body is larger than the {self._limit} bytes that a request may have: send less.")
+
+    def grow(self, size: int) -> None:
+        """Take in `size` more bytes of the body."""
+        self._size += size
+        self._check(self._size)
+        if self._size > self._taken:
+            self._bodies.take(self._size - self._taken)
+            self._taken = self._size
+
+    def release(self) -> None:
+        """The request is over."""
+        self._bodies.give_back(self._taken)
+        self._taken = 0
+
+
+class Worker:
+    """The state that the processors share. Replaced piece by piece on reload, between two requests."""
+
+    def __init__(self, *, egress_socket: str, egress_token: str, workers: int, recorder: Recorder) -> None:
+        self.egress_socket = egress_socket
+        self.egress_token = egress_token
+        self.recorder = recorder
+        self.draining = False
+        self.bodies = Bodies(0)
+        self._workers = workers
+        self._aside: dict[str, float] = {}
+        self._catalog: Catalog | None = None
+        self._keys: KeyRing | None = None
+
+    def configure(self, settings: Settings, keys: tuple[Key, ...]) -> None:
+        """Put a configuration in force; requests under way keep the one they began with."""
+        self._catalog = Catalog(settings)
+        self._keys = KeyRing(keys, settings.auth.require)
+        # Workers share the bound evenly; each can hold one body of the largest size.
+        self.bodies.resize(max(settings.limits.bodies_in_flight // self._workers, settings.limits.request_body))
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog in force."""
+        if self._catalog is None:
+            raise GatewayUnavailable("The gateway is starting. Try again in a second.", retry_after=1)
+        return self._catalog
+
+    @property
+    def keys(self) -> KeyRing:
+        """The keys in force."""
+        if self._keys is None:
+            raise GatewayUnavailable("The gateway is starting. Try again in a second.", retry_after=1)
+        return self._keys
+
+    def set_aside(self, cluster: str, seconds: int) -> None:
+        """Leave a route out of new plans for a while (SPEC 5)."""
+        self._aside[cluster] = max(self._aside.get(cluster, 0.0), time.monotonic() + seconds)
+
+    def routes_aside(self) -> frozenset[str]:
+        """Name the routes that are set aside now."""
+        if not self._aside:
+            return frozenset()
+        now = time.monotonic()
+        self._aside = {cluster: until for cluster, until in self._aside.items() if until > now}
+        return frozenset(self._aside)
+
+    @staticmethod
+    def new_request_id() -> str:
+        """Make a request's id."""
+        return "req_" + uuid.uuid4().hex
