@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -85,24 +86,27 @@ def test_identity_passes_all_bytes(coding: str, size: int) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "GZIP", " gzip\t", "x-gzip", "X-GZip"])
 def test_codings_are_known_in_any_case_and_with_white_space(coding: str) -> None:
-    assert b"{}" == decode(gzip.compress(b"{}"), coding, LIMIT)
+    assert decode(gzip.compress(b"{}"), coding, LIMIT) == b"{}"
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
 @pytest.mark.parametrize(
     ("coding", "encode"),
-    [pytest.param("gzip", gzip.compress, id="gzip members"), pytest.param("zstd", zstandard.compress, id="zstd frames")],
+    [
+        pytest.param("gzip", gzip.compress, id="gzip members"),
+        pytest.param("zstd", zstandard.compress, id="zstd frames"),
+    ],
 )
 def test_several_in_a_row_are_one_body(coding: str, encode: Encode, size: int) -> None:
     data = encode(b"one ") + encode(b"") + encode(b"three")
 
-    assert b"one three" == in_chunks(data, coding, size)
+    assert in_chunks(data, coding, size) == b"one three"
 
 
 def test_a_zstd_frame_to_skip_is_skipped() -> None:
     skipped = b"\x50\x2a\x4d\x18" + len(b"note").to_bytes(4, "little") + b"note"
 
-    assert b"{}" == decode(skipped + zstandard.compress(b"{}"), "zstd", LIMIT)
+    assert decode(skipped + zstandard.compress(b"{}"), "zstd", LIMIT) == b"{}"
 
 
 @pytest.mark.parametrize("left", [0, 1, 5, -1])
@@ -152,20 +156,58 @@ def test_a_zstd_window_over_the_standard_s_is_refused() -> None:
 def test_the_limit_itself_passes_and_a_byte_more_does_not(coding: str, encode: Encode, size: int) -> None:
     data = encode(b"x" * 70_000)
 
-    assert b"x" * 70_000 == in_chunks(data, coding, size, limit=70_000)
+    assert in_chunks(data, coding, size, limit=70_000) == b"x" * 70_000
     with pytest.raises(TooLarge, match="over the limit of 69999 bytes"):
         in_chunks(data, coding, size, limit=69_999)
 
 
-def bomb(name: str) -> bytes:
-    """Encode 1 GiB of zeros, a MiB at a time."""
-    mib = bytes(MIB)
+def bomb(name: str, mebibytes: int) -> bytes:
+    """Encode zeros, a MiB at a time."""
+    zeros = bytes(MIB)
     if name == "br":
         encoder = brotli.Compressor(quality=1)
-        return b"".join(encoder.process(mib) for _ in range(1024)) + encoder.finish()
+        encoded: bytes = b"".join(encoder.process(zeros) for _ in range(mebibytes)) + encoder.finish()
+        return encoded
     if name == "zstd":
         writer = zstandard.ZstdCompressor(level=1).compressobj()
-        return b"".join(writer.compress(mib) for _ in range(1024)) + writer.flush()
-    wbits = {"gzip": 31, "deflate": 15, "bare deflate": -15}[name]
-    deflater = zlib.compressobj(level=1, wbits=wbits)
-    return b"".join(deflater.compress(mib) for _ in range(1024)) + deflater.flush()
+        return b"".join(writer.compress(zeros) for _ in range(mebibytes)) + writer.flush()
+    deflater = zlib.compressobj(level=1, wbits={"gzip": 31, "deflate": 15, "bare deflate": -15}[name])
+    return b"".join(deflater.compress(zeros) for _ in range(mebibytes)) + deflater.flush()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_bomb_is_refused_before_it_takes_much_more_than_the_limit(name: str) -> None:
+    data = bomb(name, 256)
+
+    tracemalloc.start()
+    with pytest.raises(TooLarge, match=f"over the limit of {LIMIT} bytes"):
+        decode(data, ENCODERS[name][0], LIMIT)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < LIMIT + 4 * MIB
+
+
+def test_blocks_of_one_repeated_byte_are_bounded_too() -> None:
+    # A zstd frame of the most expanding blocks: 4 bytes each (type RLE, 128 KiB), never the last (RFC 8878, 3.1.1.2).
+    header = b"\x28\xb5\x2f\xfd" + b"\x00\x58"
+    block = (131_072 << 3 | 1 << 1).to_bytes(3, "little") + b"x"
+    data = header + block * 50_000
+
+    tracemalloc.start()
+    with pytest.raises(TooLarge):
+        decode(data, "zstd", LIMIT)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < LIMIT + 8 * MIB
+
+
+@pytest.mark.parametrize("coding", ["compress", "gzip, br", "gzip,gzip", "x-br", "GZIP;q=1", "aws-chunked", "*"])
+def test_other_and_several_codings_are_refused_with_what_we_take(coding: str) -> None:
+    with pytest.raises(UnsupportedEncoding) as caught:
+        decode(b"", coding, LIMIT)
+
+    assert caught.value.message == (
+        f"The content-encoding `{coding}` isn't supported; send one of gzip, deflate, br, zstd, or none."
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import grpc.aio
 
 from zurelay import attempt, failure, headers, plan, rewrite, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
-from zurelay.errors import error_body
+from zurelay.errors import ZurelayError, error_body
 from zurelay.jsonedit import Document
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
@@ -41,10 +42,11 @@ class WholeProcessor:
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
-                last = self._judge(head, b"") if head.end else None
-                await self._context.write(wire.response_headers(last))
+                await self._context.write(
+                    self._judge(head, b"", wire.response_headers) if head.end else wire.PASS_HEADERS
+                )
             elif message.HasField("response_body"):
-                await self._context.write(wire.response_body(self._judge(head, message.response_body.body)))
+                await self._context.write(self._judge(head, message.response_body.body, wire.response_body))
 
     async def _request_headers(self, message: wire.Request) -> None:
         self._number = int(wire.head(message.request_headers).headers["x-envoy-attempt-count"])
@@ -63,23 +65,20 @@ class WholeProcessor:
     def _current(self) -> Attempt:
         return self._planned().attempts[self._number - 1]
 
-    def _judge(self, head: Head, body: bytes) -> Mutation:
+    def _judge(self, head: Head, body: bytes, reply: Callable[[Mutation], bytes]) -> bytes:
+        """Judge the answer, and write what Envoy is told in this phase."""
         planned = self._planned()
         answered = Answered.read(head.headers, time.time())
         verdict = attempt.judge_whole(planned, self._number, answered, body, self._limit())
         note(self._worker, planned, self._number, verdict)
         if verdict.kind is Kind.MOVE_ON:
-            return moving_on(verdict, self.suffix)
+            return reply(moving_on(verdict, self.suffix))
         if verdict.error is not None:
-            error = verdict.error
-            shown = {"content-type": "application/json", **ours(planned, self._number, None), **error.headers()}
-            shown[":status"] = str(error.status)
-            body = error_body(error, planned.endpoint, planned.request_id)
-            return Mutation(headers=shown, removed=stale(head, shown), body=body)
+            return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
         if "json" not in head.headers.get("content-type", ""):
             shown["content-type"] = "application/json"
-        return Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)
+        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body))
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -144,6 +143,12 @@ class StreamProcessor(WholeProcessor):
 def made_ready(current: Attempt, body: bytes) -> bytes:
     """Make an attempt's request body from the one that all attempts start from."""
     return wire.attempt_body(rewrite.for_attempt(Document.parse(body), current))
+
+
+def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
+    """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
+    shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
+    return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
 
 
 def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:

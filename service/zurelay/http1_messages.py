@@ -120,10 +120,10 @@ class Reply:
             self._out.clear()
             self._size = 0
 
-    async def drain(self) -> None:
-        """Flush, let others run, and wait while the client reads too slowly."""
+    async def drain(self, seconds: float = 0) -> None:
+        """Flush, wait so long (0 lets others run), and longer while the client reads too slowly."""
         self.flush()
-        await asyncio.sleep(0)
+        await asyncio.sleep(seconds)
         await self._wire.writable.wait()
 
     def finish(self) -> None:

@@ -42,23 +42,20 @@ class _Span(NamedTuple):
     end: int
 
 
-def _make_key(kind: type[_Key], name: str) -> _Key:
-    return kind(name)
-
-
-_MEMBERS = msgspec.json.Decoder(dict[_Key, msgspec.Raw], dec_hook=_make_key)
+_MEMBERS = msgspec.json.Decoder(dict[_Key, msgspec.Raw], dec_hook=lambda kind, name: kind(name))
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 
 _WINDOW = 1 << 16
 _KEY = re.compile(rb'[ \t\n\r{,]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 _ESCAPES = re.compile(rb'\\["\\](?:\\["\\])*+')
-_HALF_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+_HALF_PAIR = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])")
 _TOO_DEEP = f"The JSON is nested over {MAX_DEPTH} levels deep; send it flatter."
 _TRUNCATED = "Input data was truncated"
 _STEPS = bytes.maketrans(b"[{]},", b"\x01\x01\xff\xff\x00")
 _NO_STEPS = bytes(set(range(256)) - set(b"[{]},"))
-_WORDS = {"`bool`": "a boolean", "`str`": "a string", "`int`": "an integer", "`float`": "a number"}
+_WORDS = {"bool": "a boolean", "str": "a string", "int": "an integer", "float": "a number", "null": "null"}
+_WORDS |= {"array": "an array", "object": "an object"}
 
 
 class Document:
@@ -80,18 +77,20 @@ class Document:
         """
         _check_text(data)
         try:
+            if not data.lstrip(b" \t\n\r").startswith(b"{"):
+                _ANY.decode(data)
+                raise InvalidRequest("The body is JSON but no object; send an object: {...}.")
             if _is_wide(data):
                 raise InvalidRequest(f"The object has over {MAX_ITEMS} fields; send fewer.")
             document = cls(data, list(_MEMBERS.decode(data).items()))
-        except msgspec.ValidationError as error:
-            _check_syntax(data)
-            raise InvalidRequest("The body is JSON but no object; send an object: {...}.") from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise _illegal(data, error) from error
         if _is_deep(data):
             raise InvalidRequest(_TOO_DEEP, code="invalid_json")
         if len(document._values) != len(document._members):
-            _refuse_repeats(document.names, once)
+            for name in sorted(once):
+                if document.names.count(name) > 1:
+                    raise InvalidRequest(f"The field `{name}` stands twice; send it once.", param=name)
         return document
 
     @property
@@ -200,14 +199,6 @@ def _is_null(value: msgspec.Raw) -> bool:
     return len(value) == len(b"null") and bytes(value) == b"null"
 
 
-def _refuse_repeats(names: tuple[str, ...], once: frozenset[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen and name in once:
-            raise InvalidRequest(f"The field `{name}` stands twice; send it once.", param=name)
-        seen.add(name)
-
-
 def _check_text(data: bytes) -> None:
     """Refuse an empty body, a byte order mark and what isn't UTF-8 (RFC 8259, 8.1)."""
     if not data or data.isspace():
@@ -227,13 +218,6 @@ def _check_text(data: bytes) -> None:
             place = start + error.start
             raise InvalidRequest(f"The body isn't UTF-8 at byte {place}.", code="invalid_json") from error
         start = end
-
-
-def _check_syntax(data: bytes) -> None:
-    try:
-        _ANY.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _illegal(data, error) from error
 
 
 def _is_wide(data: bytes) -> bool:
@@ -268,7 +252,7 @@ def _illegal(data: bytes, error: Exception) -> InvalidRequest:
         return InvalidRequest(_TOO_DEEP, code="invalid_json")
     reason = str(error).removeprefix("JSON is malformed: ")
     if (reason == _TRUNCATED or "hex escape" in reason) and (half := _HALF_PAIR.search(data)):
-        reason = f"half of a surrogate pair (byte {half.start()})"
+        reason = f"half of a surrogate pair (byte {half.start(1)})"
     elif reason == _TRUNCATED:
         reason = f"it ends too early (byte {len(data)})"
     return InvalidRequest(f"The body isn't legal JSON: {reason}.", code="invalid_json")
@@ -277,7 +261,8 @@ def _illegal(data: bytes, error: Exception) -> InvalidRequest:
 def _plainly(name: str, message: str) -> str:
     """Turn "Expected `int`, got `str` - at `$.a`" into "`name.a`: expected an integer, got a string"."""
     what, _, where = message.partition(" - at ")
-    for word, plain in _WORDS.items():
-        what = what.replace(word, plain)
+    if match := re.fullmatch("Expected `(.+)`, got `(.+)`", what):
+        kinds = (" or ".join(_WORDS.get(word, word) for word in group.split(" | ")) for group in match.groups())
+        what = "expected {}, got {}".format(*kinds)
     place = where.strip("`").removeprefix("key in ").removeprefix("$")
     return f"`{name}{place}`: {what[:1].lower()}{what[1:]}."

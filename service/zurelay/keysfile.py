@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from zurelay import yamlnodes
-from zurelay.model import AUTO_ALIAS, AUTO_ID, Key
+from zurelay import keysjson, yamlnodes
+from zurelay.keysjson import DIGEST
+from zurelay.model import AUTO_ALIAS, AUTO_ID, Key, Settings
 from zurelay.problems import Problem, SettingsError
-from zurelay.settings.fields import At, Broken, Reader, each, struct
+from zurelay.settings import names, unpriced
 from zurelay.settings.names import glob
+from zurelay.settings.places import At, Broken, Reader, each, struct
 from zurelay.settings.policies import label, usage_limits
-from zurelay.settings.scalars import flag, matching, text
+from zurelay.settings.scalars import flag, instant, matching
 
-__all__ = ["parse"]
+__all__ = ["bind", "parse"]
 
-_DAY, _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
-_TIMESTAMP = re.compile(rf"{_DAY}[Tt]{_TIME}(?:[Zz]|[+-][0-9]{{2}}:[0-9]{{2}})")  # RFC 3339, 5.6
-_digest = matching(r"sha256:[0-9A-Fa-f]{64}", "sha256: and 64 hexadecimal digits, as `zurelay keys new` prints it")
+_digest = matching(DIGEST, "sha256: and 64 hexadecimal digits, as `zurelay keys new` prints it")
 
 
 class _File(msgspec.Struct):
     keys: tuple[Key, ...] | None = None
 
 
-def parse(source: str) -> tuple[Key, ...]:
+def parse(text: str) -> tuple[Key, ...]:
     """Read the file; raise SettingsError with every problem in it. No keys at all are written `keys: []`."""
+    quick = keysjson.parse(text)
+    if quick is not None:
+        return quick
     problems: list[Problem] = []
-    node = yamlnodes.load(source, problems)
+    node = yamlnodes.load(text, problems)
     if node is not None:
         root = At(node, 1, problems)
         try:
@@ -40,6 +42,36 @@ def parse(source: str) -> tuple[Key, ...]:
         if not problems:
             return keys
     raise SettingsError(problems)
+
+
+def bind(keys: Iterable[Key], settings: Settings) -> tuple[Key, ...]:
+    """Fit keys to a catalog: aliases in their rules become ids.
+
+    Raise SettingsError for names of no model, and for models without a price while a key limits USD; as the keys have
+    a file of their own, these problems know no line.
+    """
+    keys = tuple(keys)
+    known = names.of(settings)
+    problems = list(unpriced(settings, keys))
+    fitted: dict[tuple[str, ...], tuple[str, ...]] = {}  # many keys have the same rules
+    for key in keys:
+        if key.models and key.models not in fitted:
+            fitted[key.models] = _fitted(key, known, problems)
+    if problems:
+        raise SettingsError(problems)
+    return tuple(msgspec.structs.replace(key, models=fitted[key.models]) if key.models else key for key in keys)
+
+
+def _fitted(key: Key, known: names.Names, problems: list[Problem]) -> tuple[str, ...]:
+    fitted = []
+    for name in key.models or ():
+        plain = name != AUTO_ID and not names.is_glob(name)
+        found = known.id_of(name) if plain else name
+        if found is None:
+            problems.append(Problem(0, f"keys.{key.name}.models", known.no_model(name)))
+        else:
+            fitted.append(found)
+    return tuple(dict.fromkeys(fitted))
 
 
 def _keys(root: At) -> tuple[Key, ...]:
@@ -70,22 +102,12 @@ def _model(at: At) -> str:
     return AUTO_ID if name == AUTO_ALIAS else name
 
 
-def _timestamp(at: At) -> dt.datetime:
-    written = text(at)
-    try:
-        if _TIMESTAMP.fullmatch(written):
-            return dt.datetime.fromisoformat(written.upper()).astimezone(dt.UTC)
-    except (ValueError, OverflowError):
-        raise at.wrong("is no time that there is; expected one such as 2027-01-01T00:00:00Z") from None
-    raise at.wrong("expected a time with its offset, such as 2027-01-01T00:00:00Z")
-
-
 _READERS: dict[str, Reader[Any]] = {
     "name": label,
     "digest": _digest_bytes,
     "models": each(_model),
     "smart_routing": flag,
     "limits": usage_limits,
-    "expires": _timestamp,
+    "expires": instant,
     "disabled": flag,
 }

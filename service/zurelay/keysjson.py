@@ -3,27 +3,25 @@
     keys:
     - {"name": "team-a", "digest": "sha256:..."}
 
-YAML has JSON within it, so the same rules hold, only quicker to check: about 100,000 keys a second instead of 20,000.
+YAML has JSON within it, so the same rules hold; they are checked three times as quickly (75,000 full entries a second).
 Whatever isn't beyond doubt gives None, and the YAML reader decides and knows the lines (`keysfile.parse`).
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from zurelay import units
 from zurelay.model import AUTO_ALIAS, AUTO_ID, Key, UsageLimits
 from zurelay.settings.names import GLOB
-from zurelay.settings.policies import LABEL, MOST_COUNT, MOST_USD
+from zurelay.settings.policies import LABEL, LEAST_USD, MOST_COUNT, MOST_USD
 
 DIGEST = r"sha256:[0-9A-Fa-f]{64}"
-_DAY, _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
-TIMESTAMP = rf"{_DAY}[Tt]{_TIME}(?:[Zz]|[+-][0-9]{{2}}:[0-9]{{2}})"  # RFC 3339, 5.6
 _LINE = re.compile(r"( *)- (\{.*\})[ \r]*")
 _KEY = re.compile(r'"[^"]*"\s*:')
 _USD = re.compile(rb"[0-9]{1,10}(?:\.[0-9]{1,6})?")  # a plain number within the bounds; others go the slow way
@@ -47,7 +45,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     models: list[Annotated[str, _whole(GLOB)]] | UnsetType = UNSET
     smart_routing: bool | UnsetType = UNSET
     limits: _Limits | UnsetType = UNSET
-    expires: Annotated[str, _whole(TIMESTAMP)] | UnsetType = UNSET
+    expires: str | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
 
 
@@ -91,16 +89,38 @@ def _as_json(source: str) -> tuple[str | None, int | None]:
 
 def _said(entry: _Entry) -> int:
     """Count the keys that an entry must have been written with."""
-    said = _set(entry)
-    return said if entry.limits is UNSET else said + _set(entry.limits)
+    said = len(_given(entry))
+    return said if entry.limits is UNSET else said + len(_given(entry.limits))
 
 
-def _set(struct: msgspec.Struct) -> int:
-    return sum(getattr(struct, field) is not UNSET for field in struct.__struct_fields__)
+def _given(struct: msgspec.Struct) -> dict[str, Any]:
+    values = ((field, getattr(struct, field)) for field in struct.__struct_fields__)
+    return {field: value for field, value in values if value is not UNSET}
 
 
 def _key(entry: _Entry) -> Key:
-    digest = bytes.fromhex(entry.digest[7:])
-    if _set(entry) == 2:
-        return Key(name=entry.name, digest=digest)
-    return Key(name=entry.name, digest=digest)
+    given = _given(entry)
+    given["digest"] = bytes.fromhex(entry.digest.removeprefix("sha256:"))
+    if entry.models is not UNSET:
+        models = given["models"] = tuple(AUTO_ID if name == AUTO_ALIAS else name for name in entry.models)
+        if len(set(models)) != len(models):
+            raise _Doubt
+    if entry.limits is not UNSET:
+        given["limits"] = _limits(entry.limits)
+    if entry.expires is not UNSET:
+        given["expires"] = units.instant(entry.expires)
+    return Key(**given)
+
+
+def _limits(limits: _Limits) -> UsageLimits:
+    given = _given(limits)
+    for name in given.keys() & {"usd_per_day", "usd_per_month"}:
+        given[name] = _usd(bytes(given[name]))
+    return UsageLimits(**given)
+
+
+def _usd(written: bytes) -> decimal.Decimal:
+    value = decimal.Decimal(written.decode()) if _USD.fullmatch(written) else decimal.Decimal(0)
+    if not LEAST_USD <= value <= MOST_USD:
+        raise _Doubt
+    return value

@@ -48,7 +48,7 @@ def read(body: bytes) -> ProviderError:
         return ProviderError()
     message = _text(inner, "message") or _text(inner, "detail") or ""
     return ProviderError(
-        message=message[:MOST_MESSAGE], code=_text(inner, "code") or _text(inner, "type"), param=_text(inner, "param")
+        message=message[:MOST_MESSAGE], code=_text(inner, "code"), param=_text(inner, "param")
     )
 
 

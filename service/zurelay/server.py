@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Iterator, Mapping
 
 import grpc.aio
 import msgspec
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from zurelay import keysfile, settings
+from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.worker import Worker
@@ -55,7 +56,7 @@ class WorkerServer:
         self._socket = socket
         self._worker = worker
         self._recorder = recorder
-        self._health = HealthServicer()
+        self._health = health.aio.HealthServicer()
 
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
@@ -83,24 +84,31 @@ class WorkerServer:
         return Reply(op="problem", problem=f"no such command: {command.op}")
 
     async def _configure(self, command: Command) -> Reply:
-        # The supervisor has checked the files and the secrets, which only Envoy reads.
-        found = settings.parse(command.config, environ=_Anything(), readable=lambda _: True)
-        self._worker.configure(found, keysfile.parse(command.keys) if command.keys else ())
+        try:  # in a thread: a large file takes a second to read, and streams must go on
+            found, keys = await asyncio.to_thread(_read, command)
+        except settings.SettingsError as error:
+            return Reply(op="problem", problem=str(error))
+        self._worker.configure(found, keys)
         await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
         return Reply(op="configured")
 
 
-class _Anything(dict[str, str]):
-    """An environment in which every variable is set."""
+def _read(command: Command) -> tuple[Settings, tuple[Key, ...]]:
+    found = settings.parse(command.config, environ=_AnyVariable(), readable=lambda _: True)
+    return found, keysfile.parse(command.keys) if command.keys else ()
 
-    def __missing__(self, key: str) -> str:
-        return key
 
-    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]  # never the default
-        return key
+class _AnyVariable(Mapping[str, str]):
+    """An environment in which every variable is set: secrets are Envoy's to read, the supervisor has checked them."""
 
-    def __contains__(self, key: object) -> bool:
-        return True
+    def __getitem__(self, name: str) -> str:
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 async def _standard_input() -> asyncio.StreamReader:

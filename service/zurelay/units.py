@@ -1,10 +1,11 @@
-"""Durations and sizes as people write them: `20s`, `1m30s`, `500ms`; `64MiB`, `10MB`, `512KiB`.
+"""Durations, sizes and times as people write them: `20s`, `1m30s`; `64MiB`, `512KiB`; `2027-01-01T00:00:00Z`.
 
 A bare number is bytes where a size is wanted. A duration always has its unit: `20` could mean seconds or milliseconds.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import re
 
@@ -33,8 +34,12 @@ _DURATION = re.compile(rf"(?:{_NUMBER}(?:ms|s|m|h))+")
 _SIZE = re.compile(rf"({_NUMBER}) ?([A-Za-z]*)")
 
 
+_DAY, _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
+_INSTANT = re.compile(rf"{_DAY}[Tt]{_TIME}(?:[Zz]|[+-][0-9]{{2}}:[0-9]{{2}})")  # RFC 3339, 5.6
+
+
 class UnitError(ValueError):
-    """The text is no duration or no size; the message says how to write one."""
+    """The text is no duration, size or time; the message says how to write one."""
 
 
 def duration(text: str) -> float:
@@ -85,3 +90,13 @@ def size_text(count: int) -> str:
         if count and count % length == 0:
             return f"{count // length}{unit}"
     return "0B"
+
+
+def instant(text: str) -> dt.datetime:
+    """Read a point in time with its offset (RFC 3339); give it in UTC."""
+    if not _INSTANT.fullmatch(text):
+        raise UnitError("expected a time with its offset, such as 2027-01-01T00:00:00Z")
+    try:
+        return dt.datetime.fromisoformat(text.upper()).astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        raise UnitError("there is no such day or time; expected one such as 2027-01-01T00:00:00Z") from None

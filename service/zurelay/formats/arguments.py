@@ -31,7 +31,9 @@ def to_input(arguments: str) -> msgspec.Raw:
 
 def to_arguments(raw: msgspec.Raw) -> str:
     """Give a call's arguments for its input: the same bytes, or the string that `to_input` had to wrap."""
-    text = bytes(raw).decode() or "{}"
+    text = bytes(raw).decode()
+    if not text or text == "null":
+        return "{}"
     if INVALID in text:
         try:
             wrapped = _WRAPPED.decode(text)

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from zurelay import yamlnodes
-from zurelay.model import Auth, Identity, Key, Listen, Settings, UsageLimits
+from zurelay.model import Auth, Identity, Key, Listen, Settings
 from zurelay.problems import Problem, SettingsError
-from zurelay.settings import access, catalog, names, policies, providers, running
+from zurelay.settings import entry, models, names, policies, providers, running
 from zurelay.settings.facts import Facts
-from zurelay.settings.fields import At, Broken, Found, Reader, mapped
+from zurelay.settings.places import At, Broken, Found, Reader, mapped
 from zurelay.yamlnodes import Items, Table
 
 __all__ = ["Problem", "SettingsError", "parse", "unpriced"]
 
-_USD = ("usd_per_day", "usd_per_month")
 _UNPRICED = "missing; {} limits USD, and what isn't priced can't be counted (0 is a price too)"
 
 
@@ -46,13 +45,13 @@ def _settings(root: At, facts: Facts) -> Settings:
         if not root.has(name) or _is_empty(root.key(name)):
             root.key(name).note(f"no {name}; at least one is needed")
     defaults = {
-        "listen": Listen(port=access.PUBLIC_PORT),
-        "status": Listen(port=access.STATUS_PORT),
+        "listen": Listen(port=entry.PUBLIC_PORT),
+        "status": Listen(port=entry.STATUS_PORT),
         "auth": Auth(),
         "identity": Identity(),
     }
     whole = {name: found.values.get(name, None if root.has(name) else value) for name, value in defaults.items()}
-    access.check(root, whole["listen"], whole["status"], whole["auth"], whole["identity"])
+    entry.check(root, whole["listen"], whole["status"], whole["auth"], whole["identity"])
     _check_prices(root)
     if root.problems:
         raise Broken
@@ -65,15 +64,15 @@ def _is_empty(at: At) -> bool:
 
 def _readers(facts: Facts) -> dict[str, Reader[Any]]:
     return {
-        "listen": lambda at: access.listen(at, facts),
-        "status": access.status,
+        "listen": lambda at: entry.listen(at, facts),
+        "status": entry.status,
         "providers": mapped(lambda name, at: providers.provider(name, at, facts)),
-        "models": mapped(lambda name, at: catalog.model(name, at, facts)),
-        "auto": lambda at: catalog.auto(at, facts),
+        "models": mapped(lambda name, at: models.model(name, at, facts)),
+        "auto": lambda at: models.auto(at, facts),
         "streaming": running.streaming,
         "timeouts": running.timeouts,
-        "auth": lambda at: access.auth(at, facts),
-        "identity": lambda at: access.identity(at, facts),
+        "auth": lambda at: entry.auth(at, facts),
+        "identity": lambda at: entry.identity(at, facts),
         "store": running.store,
         "workers": running.workers,
         "policies": lambda at: policies.policies(at, facts),
@@ -86,24 +85,20 @@ def _check_prices(root: At) -> None:
     """Note models without a price while a policy limits USD."""
     rules = root.key("policies")
     limited = isinstance(rules.node, Items) and any(
-        rule.key("limits").has(limit) for rule in rules.items() for limit in _USD
+        rule.key("limits").has(limit) for rule in rules.items() for limit in ("usd_per_day", "usd_per_month")
     )
-    models = root.key("models")
-    for _, at in models.entries() if limited and isinstance(models.node, Table) else ():
+    catalog = root.key("models")
+    for _, at in catalog.entries() if limited and isinstance(catalog.node, Table) else ():
         if not at.has("price"):
             at.key("price").note(_UNPRICED.format("a policy"))
 
 
 def unpriced(settings: Settings, keys: Iterable[Key]) -> tuple[Problem, ...]:
     """Find models without a price while a key limits USD; the keys are in a file of their own, so no line is known."""
-    limited = next((key for key in keys if _limits_usd(key.limits)), None)
+    limited = next((key for key in keys if (key.limits.usd_per_day, key.limits.usd_per_month) != (None, None)), None)
     if limited is None:
         return ()
     message = _UNPRICED.format(f"the key {limited.name}")
     return tuple(
         Problem(0, f"models.{model.id}.price", message) for model in settings.models.values() if model.price is None
     )
-
-
-def _limits_usd(limits: UsageLimits) -> bool:
-    return limits.usd_per_day is not None or limits.usd_per_month is not None

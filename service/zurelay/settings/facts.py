@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from zurelay.problems import shown
-from zurelay.settings.fields import At
 from zurelay.settings.names import Names
+from zurelay.settings.places import At
 from zurelay.settings.scalars import matching, text
 
 _variable_name = matching(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, not its value")

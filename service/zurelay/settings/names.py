@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterable
 
 from zurelay import nearby
-from zurelay.model import AUTO_ALIAS, AUTO_ID
+from zurelay.model import AUTO_ALIAS, AUTO_ID, Settings
 from zurelay.problems import shown
-from zurelay.settings.fields import At, Broken, Reader
+from zurelay.settings.places import At, Broken, Reader
 from zurelay.settings.scalars import matching, text
 from zurelay.yamlnodes import Items, Scalar, Table
 
@@ -18,11 +18,11 @@ MODEL_NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}"
 MODEL_WORDS = "1 to 128 of A-Z a-z 0-9 . _ : / @ + -, a letter or digit first"
 PROVIDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 PROVIDER_WORDS = "1 to 64 of A-Z a-z 0-9 . _ -, a letter or digit first"
-_GLOB = r"[A-Za-z0-9._:/@+*?\[\]!-]{1,128}"
+GLOB = r"[A-Za-z0-9._:/@+*?\[\]!-]{1,128}"
 _RESERVED = frozenset({AUTO_ID, AUTO_ALIAS})
 
 model_name = matching(MODEL_NAME, f"a model's name: {MODEL_WORDS}")
-glob = matching(_GLOB, "a name or a pattern of names: 1 to 128 of A-Z a-z 0-9 . _ : / @ + - * ? [ ] !")
+glob = matching(GLOB, "a name or a pattern of names: 1 to 128 of A-Z a-z 0-9 . _ : / @ + - * ? [ ] !")
 
 
 class Names:
@@ -64,16 +64,29 @@ class Names:
         return name if is_glob(name) else self.provider(at)
 
     def _resolved(self, at: At, name: str) -> str:
-        found = name if name in self.models else self.aliases.get(name)
+        found = self.id_of(name)
         if found is None:
-            meant = nearby.did_you_mean(self._near_models.find(name))
-            raise at.wrong(f"no model is called {shown(name)}{meant}")
+            raise at.wrong(self.no_model(name))
         return found
+
+    def id_of(self, name: str) -> str | None:
+        """Give the id behind an id or alias."""
+        return name if name in self.models else self.aliases.get(name)
+
+    def no_model(self, name: str) -> str:
+        """Say that there is no such model, and which are near."""
+        return f"no model is called {shown(name)}{nearby.did_you_mean(self._near_models.find(name))}"
 
 
 def is_glob(name: str) -> bool:
     """Tell a pattern from a plain name."""
     return any(letter in name for letter in "*?[")
+
+
+def of(settings: Settings) -> Names:
+    """Give the names of settings that are read already."""
+    aliases = {alias: model.id for model in settings.models.values() for alias in model.aliases}
+    return Names(settings.providers, settings.models, aliases)
 
 
 def gather(root: At) -> Names:

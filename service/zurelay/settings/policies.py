@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import msgspec
 
 from zurelay.model import Effort, Input, Match, Names, Policy, UsageLimits
 from zurelay.settings.facts import Facts
-from zurelay.settings.fields import At, Found, Reader, each, struct
+from zurelay.settings.places import At, Found, Reader, each, struct
 from zurelay.settings.scalars import choice, flag, integer, matching, number
 
-label = matching(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}", "a name: 1 to 128 of A-Z a-z 0-9 . _ : / @ + -")
+LABEL = r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}"
+MOST_COUNT = 10**12
+LEAST_USD, MOST_USD = decimal.Decimal("0.000001"), decimal.Decimal(10**9)
+
+label = matching(LABEL, "a name: 1 to 128 of A-Z a-z 0-9 . _ : / @ + -")
 _pattern = matching(
     r"[A-Za-z0-9._:/@+*?\[\]!-]{1,253}", "a name or a pattern: 1 to 253 of A-Z a-z 0-9 . _ : / @ + - * ? [ ] !"
 )
-_COUNT = integer(1, 10**12)
-_USD = number("0.000001", "1000000000")
+_COUNT = integer(1, MOST_COUNT)
+_USD = number(LEAST_USD, MOST_USD)
 
 
 class _Effort(msgspec.Struct, frozen=True):

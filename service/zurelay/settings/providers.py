@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from zurelay.model import Format, Http, Params, Provider, Secret
+from zurelay.nearby import near
 from zurelay.settings.facts import Facts
-from zurelay.settings.fields import At, Broken, Found, each, mapped, struct
+from zurelay.settings.places import At, Broken, Found, each, mapped, struct
 from zurelay.settings.scalars import choice, matching, text
 from zurelay.settings.urls import url
 from zurelay.yamlnodes import Scalar, kind
@@ -18,7 +19,8 @@ _OURS = frozenset(
     | {"transfer-encoding", "upgrade", "host", "content-length", "content-type", "content-encoding", "accept-encoding"}
 )
 _OUR_PREFIXES = ("x-envoy-", "x-zurelay-")
-_NEVER = frozenset({"model", "models", "messages", "stream", "tools"})
+_SOURCES = ("env", "file")
+_NEVER = frozenset({"model", "models", "messages", "stream"})
 
 
 def provider(name: str, at: At, facts: Facts) -> Provider:
@@ -52,6 +54,8 @@ def _secret(at: At, facts: Facts) -> Secret:
     """Read where a credential is; never show what stands here, it may be the credential itself."""
     if isinstance(at.node, Scalar):
         raise at.wrong(f"expected {{env: NAME}} or {{file: PATH}}, not {kind(at.node)}; keys don't belong in this file")
+    if any(key not in _SOURCES and not near(key, _SOURCES) for key, _ in at.entries()):
+        raise at.wrong("expected {env: NAME} or {file: PATH}; what else it says isn't shown, it could be a secret")
     found = Found(at, {"env": facts.variable, "file": facts.file})
     if at.has("env") == at.has("file"):
         raise at.wrong("expected one of env and file")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
-from zurelay.settings.fields import At, Reader, struct
+from zurelay.settings.places import At, Reader, struct
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
 from zurelay.settings.urls import url
 from zurelay.units import size_text
@@ -75,4 +76,4 @@ def _collector(at: At) -> str:
 
 
 def _sample(at: At) -> float:
-    return float(number("0", "1")(at))
+    return float(number(Decimal(0), Decimal(1))(at))

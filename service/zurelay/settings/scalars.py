@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import enum
 import re
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 from zurelay import nearby, units
 from zurelay.problems import shown
-from zurelay.settings.fields import At, Reader
+from zurelay.settings.places import At, Reader
 from zurelay.yamlnodes import Scalar, is_null, kind
 
 T = TypeVar("T")
@@ -54,13 +55,12 @@ def flag(at: At) -> bool:
     return at.node.truth
 
 
-def number(least: str, most: str) -> Reader[decimal.Decimal]:
+def number(least: decimal.Decimal, most: decimal.Decimal) -> Reader[decimal.Decimal]:
     """Read a number exactly as written, from `least` to `most`."""
-    low, high = decimal.Decimal(least), decimal.Decimal(most)
 
     def read(at: At) -> decimal.Decimal:
         found = _number(at)
-        if not low <= found <= high:
+        if not least <= found <= most:
             raise at.wrong(f"expected a number from {least} to {most}")
         return found
 
@@ -111,6 +111,14 @@ def size(least: int, most: int) -> Reader[int]:
         return found
 
     return read
+
+
+def instant(at: At) -> dt.datetime:
+    """Read a point in time."""
+    try:
+        return units.instant(text(at))
+    except units.UnitError as error:
+        raise at.wrong(str(error)) from None
 
 
 def _unit(at: At, read: Callable[[str], T]) -> T:

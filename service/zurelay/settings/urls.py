@@ -6,7 +6,7 @@ import ipaddress
 import re
 
 from zurelay.model import Url
-from zurelay.settings.fields import At
+from zurelay.settings.places import At
 from zurelay.settings.scalars import text
 
 _PORTS = {"http": 80, "https": 443}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -112,27 +112,6 @@ def refuse(refusal: Refusal) -> bytes:
 def too_long(tokens: int) -> Refusal:
     """Word the refusal of a prompt over the context window."""
     return Refusal(400, f"prompt is too long: {tokens} tokens > {max(tokens - 1, 1)} maximum")
-
-
-def count(tokens: int) -> bytes:
-    """Answer count_tokens."""
-    return _encode({"input_tokens": tokens})
-
-
-def models(names: Sequence[str]) -> bytes:
-    """List models."""
-    first, last = (names[0], names[-1]) if names else (None, None)
-    return _encode({"data": [_model(name) for name in names], "has_more": False, "first_id": first, "last_id": last})
-
-
-def model(name: str) -> bytes:
-    """Describe one model."""
-    return _encode(_model(name))
-
-
-def _model(name: str) -> Json:
-    created = "2026-01-01T00:00:00Z"
-    return {"type": "model", "id": name, "display_name": name, "created_at": created, "lifecycle": "active"}
 
 
 def whole(answer: Answer) -> bytes:

@@ -16,6 +16,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
 Status = Annotated[int, msgspec.Meta(ge=200, le=599)]
 Specs = str | list[str]
 
+_KEY = 200  # characters of the text that attempts are counted by, where no key is given
 _MARK = re.compile(r"\[\[simulate (.*?)\]\]", re.DOTALL)
 _PATH = re.compile(r"/fault/([^/]*)(/.*)")
 
@@ -138,14 +139,17 @@ def parse(spec: str) -> Fault:
 def wish(model: str, text: str, body: Any, header: str | None, path: str | None) -> Wish:
     """Find what is asked for `model`: the body's `simulate` beats a mark in the text, the header, and the path."""
     mark = _MARK.search(text)
-    control = _control(body if body is not None else _loose(mark.group(1)) if mark else header or path)
-    specs = control.faults.get(model)
-    key: tuple[str, ...] = (control.key or text, model)
-    if specs is None:
-        specs = control.fault or "ok"
-        key = key[:1]
-    listed = specs.split(",") if isinstance(specs, str) else specs
-    return Wish(specs=tuple(listed) or ("ok",), key=key, text=control.text, reasoning=control.reasoning)
+    places = [_control(place) for place in (body, _loose(mark.group(1)) if mark else None, header, path)]
+    told = next((place for place in places if place.fault is not None or model in place.faults), Control())
+    by_model = model in told.faults
+    specs = told.faults[model] if by_model else told.fault or "ok"
+    key = told.key or text[:_KEY]
+    return Wish(
+        specs=tuple(specs.split(",") if isinstance(specs, str) else specs) or ("ok",),
+        key=(key, model) if by_model else (key,),
+        text=next((place.text for place in places if place.text is not None), None),
+        reasoning=next((place.reasoning for place in places if place.reasoning is not None), None),
+    )
 
 
 def without_mark(text: str) -> str:

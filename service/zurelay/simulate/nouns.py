@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -129,12 +129,6 @@ class Dialect(Protocol):
 
     def refuse(self, refusal: Refusal) -> bytes:
         """Write the body of an error."""
-
-    def models(self, names: Sequence[str]) -> bytes:
-        """List models."""
-
-    def model(self, name: str) -> bytes:
-        """Describe one model."""
 
     def too_long(self, tokens: int) -> Refusal:
         """Word the refusal of a prompt over the context window."""

@@ -5,14 +5,13 @@ Shapes: https://platform.openai.com/docs/api-reference/chat and the openai packa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from zurelay.simulate import reading
 from zurelay.simulate.nouns import SERVER_ERROR, Answer, Ask, Choice, Event, Finish, Json, Kind, Refusal, Tool, Usage
 
-_CREATED = 1767225600  # of every model: 2026-01-01
 _FINGERPRINT = "fp_simulated"
 _ANY_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}}
 _REASONS = {
@@ -104,20 +103,6 @@ def too_long(tokens: int) -> Refusal:
     most = max(tokens - 1, 1)
     said = f"This model's maximum context length is {most} tokens. However, your messages resulted in {tokens} tokens."
     return Refusal(400, f"{said} Please reduce the length of the messages.", "context_length_exceeded", "messages")
-
-
-def models(names: Sequence[str]) -> bytes:
-    """List models."""
-    return _encode({"object": "list", "data": [_model(name) for name in names]})
-
-
-def model(name: str) -> bytes:
-    """Describe one model."""
-    return _encode(_model(name))
-
-
-def _model(name: str) -> Json:
-    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "simulated"}
 
 
 def whole(answer: Answer) -> bytes:

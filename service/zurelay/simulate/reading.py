@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from zurelay.simulate.nouns import LEVELS, Json
 
 _CHARACTERS = 4  # a token of English is about four characters
 _MEDIA = 800  # tokens of an image or a document, about
 _PER_MESSAGE = 4  # tokens around a message
+
+
+def decode(body: bytes) -> Json:
+    """Read any legal JSON, numbers beyond a float's range too; ValueError for anything else."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return json.loads(body, parse_constant=_no_constant)
+    except RecursionError as exc:
+        raise ValueError("the JSON is nested too deep") from exc
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
 
 
 def clean(text: Json) -> str:

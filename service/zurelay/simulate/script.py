@@ -1,4 +1,4 @@
-"""An answer and a fault, made a list of actions: all that goes over the wire is decided here, and carried out by server.py.
+"""An answer and a fault, made a list of actions: what goes over the wire is decided here and carried out by server.py.
 
 A fault that speaks of streams has a likeness in an answer that isn't streamed, so each can be asked of both.
 """

@@ -164,8 +164,8 @@ def struct(at: At, kind: type[S], readers: Mapping[str, Reader[Any]], **given: A
 
 
 @functools.cache
-def _needed(kind: type[msgspec.Struct]) -> frozenset[str]:
-    return frozenset(field.name for field in msgspec.structs.fields(kind) if field.required)
+def _needed(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(field.name for field in msgspec.structs.fields(kind) if field.required)
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from zurelay.model import Auth, Identity, IdentityMode, Listen, Require, Tls
 from zurelay.settings.facts import Facts
-from zurelay.settings.fields import At, Found, Reader, each, struct
+from zurelay.settings.places import At, Found, Reader, each, struct
 from zurelay.settings.scalars import choice, flag, integer, matching, text
 
 PUBLIC_PORT = 8080
@@ -46,7 +46,7 @@ def _host(at: At) -> str:
     if written == "localhost":
         return "127.0.0.1"
     try:
-        return str(ipaddress.ip_address(written))
+        return str(ipaddress.ip_address(written.replace("%", " ")))  # Envoy takes no zone (%eth0) either
     except ValueError:
         raise at.wrong("expected an IP address such as 127.0.0.1 or 0.0.0.0, or localhost") from None
 

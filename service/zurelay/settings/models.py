@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from zurelay.model import Auto, Effort, Feature, Input, Model, Price, Reasoning, Route
 from zurelay.nearby import listed
 from zurelay.settings.facts import Facts
-from zurelay.settings.fields import At, Found, Reader, each, struct
 from zurelay.settings.names import model_name
+from zurelay.settings.places import At, Found, Reader, each, struct
 from zurelay.settings.providers import params
 from zurelay.settings.scalars import choice, flag, integer, matching, number
 
 _TOKENS = integer(1, 10**9)  # a hundred times today's largest windows; more is a slip of the keys
-_USD = number("0", "1000000")  # per million tokens: a dollar a token is a slip of the keys
+_USD = number(Decimal(0), Decimal(10**6))  # per million tokens: a dollar a token is a slip of the keys
 _CATEGORIES = ("simple", "standard", "complex")
 _THRESHOLDS = 2  # they part three categories
 # A provider's own name of a model goes into JSON only, so that almost anything goes.
@@ -114,7 +115,7 @@ def auto(at: At, facts: Facts) -> Auto:
 
 
 def _thresholds(at: At) -> tuple[float, float]:
-    found = each(number("0", "1"), repeats=True)(at)
+    found = each(number(Decimal(0), Decimal(1)), repeats=True)(at)
     if len(found) != _THRESHOLDS or found[0] >= found[1]:
         raise at.wrong("expected two numbers from 0 to 1, the smaller first")
     return float(found[0]), float(found[1])
