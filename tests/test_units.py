@@ -83,7 +83,8 @@ def test_what_is_no_size_is_refused_with_how_to_write_one(text: str, message: st
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(20.0, "20s"), (0.5, "500ms"), (90.0, "1m30s"), (3600.0, "1h"), (0.0, "0s"), (1e-7, "0.0000001s")]
+    ("seconds", "text"),
+    [(20.0, "20s"), (0.5, "500ms"), (90.0, "1m30s"), (3600.0, "1h"), (0.0, "0s"), (1e-7, "0.0000001s")],
 )
 def test_a_duration_is_written_in_the_units_that_people_use(seconds: float, text: str) -> None:
     assert text == units.duration_text(seconds)

@@ -1,12 +1,11 @@
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zurelay import yamlnodes
 from zurelay.problems import Problem
 from zurelay.yamlnodes import Items, Node, Scalar, Table
-
-type Plain = str | list[Plain] | dict[str, Plain]
 
 
 def load(text: str) -> tuple[Node | None, list[str]]:
@@ -76,7 +75,10 @@ BAD = {
         "a: 1\na: 2\nb: 1\nb: 2",
         ["line 2: a: said twice; first at line 1", "line 4: b: said twice; first at line 3"],
     ),
-    "a tag": ("a: !!python/object:os.system x", ["line 1: a: the tag tag:yaml.org,2002:python/object:os.system isn't used here; leave it out"]),
+    "a tag": (
+        "a: !!python/object:os.system x",
+        ["line 1: a: the tag tag:yaml.org,2002:python/object:os.system isn't used here; leave it out"],
+    ),
 }
 
 
@@ -94,7 +96,10 @@ UNREADABLE = {
         "a: 'x\n\n",
         "line 3: not valid YAML: while scanning a quoted scalar, found unexpected end of stream",
     ),
-    "a tab": ("a:\n\t- b", "line 2: not valid YAML: while scanning for the next token, found character that cannot start any token"),
+    "a tab": (
+        "a:\n\t- b",
+        "line 2: not valid YAML: while scanning for the next token, found character that cannot start any token",
+    ),
     "a control character": ("é: 1\nb: \x07", "line 2: not valid YAML: control characters are not allowed"),
     "half a character": ("a: 1\nb: \udc00", "line 2: not UTF-8 text: it holds half of a surrogate pair"),
     "two documents": ("a: 1\n---\nb: 2", "line 2: a second document begins here; the file holds one"),
@@ -150,14 +155,14 @@ def test_a_value_has_the_kind_that_yaml_1_2_gives_it(text: str, kind: str) -> No
 
 KEYS = st.text("ab:#-'\"{}[]é\n ", min_size=1, max_size=5)
 VALUES = st.recursive(
-    st.text(max_size=8), lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=20
+    st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=20,
 )
 
 
 @given(VALUES)
 def test_what_a_yaml_writer_wrote_is_read_back(value: object) -> None:
-    import yaml  # noqa: PLC0415
-
     written = yaml.safe_dump(value, default_style='"', allow_unicode=True)
 
     node, problems = load(written)

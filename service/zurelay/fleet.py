@@ -64,12 +64,13 @@ class Fleet:
         if old == new:
             return
         for member in list(self._members.values()):
-            if await self._try(member, new):
+            if await self._try(member, new, trial=True):
                 break
         self._command = new
         await asyncio.gather(*(self._try(member, new) for member in list(self._members.values())))
 
-    async def _try(self, member: Member, command: Command) -> bool:
+    async def _try(self, member: Member, command: Command, *, trial: bool = False) -> bool:
+        """Configure one worker, or end it; only a trial blames the configuration."""
         try:
             await member.configure(command, _CONFIGURE)
         except WorkerFrozenError as error:
@@ -78,10 +79,10 @@ class Fleet:
             return False
         except WorkerGoneError as error:
             member.child.kill()
-            if self._command is command:
-                _log.warning("%s: it is replaced", error)
-                return False
-            raise NotConfiguredError(str(error)) from error
+            if trial:
+                raise NotConfiguredError(str(error)) from error
+            _log.warning("%s: it is replaced", error)
+            return False
         return True
 
     async def drain(self) -> None:

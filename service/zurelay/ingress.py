@@ -11,6 +11,7 @@ import msgspec
 from zurelay import decide, encoding, headers, listing, paths, plan, rewrite, wire
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
+from zurelay.decide import Decision
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint, Format
@@ -78,25 +79,36 @@ class Ingress:
         limits = catalog.settings.limits
         held = Held(self._worker.bodies, limits.request_body, declared_length(head))
         try:
-            body = await self._receive(head, held)
-            coding = head.headers.get("content-encoding", "")
-            if coding:
-                body = encoding.decode(body, coding, limits.request_body)
-            request = ChatRequest.parse(body, self._endpoint)
-            facts = decide.Facts(
-                caller=caller,
-                request_id=self._request_id,
-                fallback=switch(head, headers.FALLBACK),
-                set_aside=self._worker.routes_aside(),
-            )
-            decision = decide.decide(catalog, request, facts)
-            del body
+            request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
+            decision = self._decide(catalog, caller, request, head)
             if request.stream:
-                await Relaying(self._worker, self._context, catalog, decision.plan).run(request, head)
+                relaying = Relaying(self._worker, self._context, catalog, decision.plan, request, held)
+                del request  # it goes as soon as the provider has it: streams are many, and long
+                await relaying.run(head)
             else:
                 await self._hand_on(request, decision.plan, head)
+                del request  # Envoy has it now; the stream ends with the client's request
+                await self._wait_for_end()
         finally:
             held.release()
+
+    async def _body(self, head: Head, held: Held, limit: int) -> bytes:
+        body = await self._receive(head, held)
+        coding = head.headers.get("content-encoding", "")
+        return encoding.decode(body, coding, limit) if coding else body
+
+    def _decide(self, catalog: Catalog, caller: Caller, request: ChatRequest, head: Head) -> Decision:
+        facts = decide.Facts(
+            caller=caller,
+            request_id=self._request_id,
+            fallback=switch(head, headers.FALLBACK),
+            set_aside=self._worker.routes_aside(),
+        )
+        return decide.decide(catalog, request, facts)
+
+    async def _wait_for_end(self) -> None:
+        while await self._context.read() is not grpc.aio.EOF:
+            pass
 
     async def _receive(self, head: Head, held: Held) -> bytes:
         """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""
@@ -134,9 +146,6 @@ class Ingress:
         await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
             await self._context.write(piece)
-        del body, document
-        while await self._context.read() is not grpc.aio.EOF:
-            pass
 
 
 def declared_length(head: Head) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import msgspec
 
 from zurelay.process import Child
+
+
+_log = logging.getLogger("zurelay")
 
 
 class Command(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -88,15 +92,21 @@ class Member:
         await self._reader
         return how
 
+    def _hear(self, reply: Reply) -> None:
+        future = self._waiting.popleft()
+        self.heard = time.monotonic()
+        self.counters = reply.counters or self.counters
+        if not future.done():
+            future.set_result(reply)
+
     async def _read(self) -> None:
         decoder = msgspec.json.Decoder(Reply)
         while line := await self.child.stdout.readline():
-            reply = decoder.decode(line)
-            self.heard = time.monotonic()
-            self.counters = reply.counters or self.counters
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(reply)
+            try:
+                self._hear(decoder.decode(line))
+            except (msgspec.MsgspecError, IndexError):
+                _log.error("%s says what no one asked: %r", self.child.name, line[:200])  # noqa: TRY400  # no trace needed
+                self.child.kill()
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():

@@ -17,7 +17,7 @@ from zurelay.ports import Record
 from zurelay.relay import Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
-from zurelay.worker import Worker
+from zurelay.worker import Held, Worker
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -25,22 +25,29 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class Relaying:
     """One streamed request."""
 
-    def __init__(self, worker: Worker, context: Context, catalog: Catalog, plan: Plan) -> None:
+    def __init__(
+        self, worker: Worker, context: Context, catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
+    ) -> None:
         self._worker = worker
         self._context = context
         self._settings = catalog.settings
         self._plan = plan
+        self._request: ChatRequest | None = request
+        self._held = held
+        self._prompt_tokens = 0
         self._loop = asyncio.get_running_loop()
         self._answer: Answer | None = None
 
-    async def run(self, request: ChatRequest, head: Head) -> None:
+    async def run(self, head: Head) -> None:
         """Relay until the end, or until the client leaves; then the provider's request ends too."""
-        relay = self._relay(request, keepalive=_keepalive(head))
+        relay = self._relay(keepalive=_keepalive(head))
         call: EgressCall | None = None
         try:
-            call = await self._open(request, head)
+            call = await self._open(head)
             while relay.outcome is Outcome.UNDER_WAY:
                 await self._write(self._step(relay, await call.next(relay.deadline)))
+                if self._answer is not None:
+                    self._let_go()
         except OSError:
             await self._write(relay.end(self._loop.time(), clean=False))
         finally:
@@ -48,7 +55,17 @@ class Relaying:
                 call.close()
             self._record(relay)
 
-    def _relay(self, request: ChatRequest, *, keepalive: bool) -> Relay:
+    def _let_go(self) -> None:
+        """Drop the request once a provider answers: what is left to know of it is its size in tokens."""
+        if self._request is not None:
+            self._prompt_tokens = self._request.tokens
+            self._request = None
+            self._held.release()
+
+    def _estimate_prompt(self) -> int:
+        return self._request.tokens if self._request is not None else self._prompt_tokens
+
+    def _relay(self, *, keepalive: bool) -> Relay:
         streaming, timeouts = self._settings.streaming, self._settings.timeouts
         times = Times(
             open_after=streaming.open_after if keepalive else None,
@@ -56,24 +73,30 @@ class Relaying:
             total=timeouts.total,
             idle=timeouts.idle,
         )
-        include_usage, choices = request.include_usage, request.choices
+        request = self._asked()
+        ask_usage, choices = request.include_usage, request.choices
         return Relay(
             self._plan,
             times,
             self._loop.time(),
             heartbeat=sse.KEEP_ALIVE,
-            make_stream=lambda model: ChatStream(model, ask_usage=include_usage, choices=choices),
-            estimate_prompt=lambda: request.tokens,
+            make_stream=lambda model: ChatStream(model, ask_usage=ask_usage, choices=choices),
+            estimate_prompt=self._estimate_prompt,
             limit=self._settings.limits.response_body,
         )
 
-    async def _open(self, request: ChatRequest, head: Head) -> EgressCall:
+    def _asked(self) -> ChatRequest:
+        if self._request is None:
+            raise RuntimeError("the request is gone: a provider has answered")
+        return self._request
+
+    async def _open(self, head: Head) -> EgressCall:
         sent = headers.to_provider(head.headers)
         sent.pop("content-length", None)
         sent["content-type"] = "application/json"
         sent["accept"] = "text/event-stream"
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
-        body = rewrite.common(request.document, stream=True)
+        body = rewrite.common(self._asked().document, stream=True)
         return await EgressCall.open(self._worker.egress_socket, "/", sent, body)
 
     def _step(self, relay: Relay, events: list[Event]) -> list[Output]:

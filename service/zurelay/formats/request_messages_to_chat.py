@@ -5,7 +5,7 @@
 | system, messages | see `turns_messages_to_chat` |
 | tools | functions; a provider's own tools (web_search_..., bash_...) unmapped |
 | tool_choice | any: required; disable_parallel_tool_use: parallel_tool_calls false |
-| output_config.format, output_format | response_format json_schema; strict where OpenAI's strict mode takes the schema |
+| output_config.format, output_format | response_format json_schema; strict where OpenAI's strict mode takes it |
 | output_config.effort, thinking | by Target.effort: reasoning_effort |
 | max_tokens | kept; a catalog's `params` renames it for a provider that wants max_completion_tokens |
 | stop_sequences | stop; more than 4 unmapped |
@@ -97,7 +97,7 @@ _METADATA = msgspec.json.Decoder(_Metadata)
 
 
 def request(body: bytes, target: Target) -> bytes:
-    """Translate a Messages body for an OpenAI-format provider; InvalidRequest says what can't be, and names the field."""
+    """Translate a Messages body for an OpenAI-format provider; InvalidRequest names the field that can't be."""
     fields = Fields(body, named=target.named)
     fields.drop(*_LEFT_OUT)
     fields.refuse_unless(_UNMAPPED)
@@ -148,7 +148,8 @@ def _stop(fields: Fields, out: dict[str, Any]) -> None:
 
 def _tools(fields: Fields, out: dict[str, Any]) -> None:
     found: dict[str, dict[str, Any]] = {}
-    for index, tool in enumerate(fields.take("tools", _TOOLS) or []):
+    tools = fields.take("tools", _TOOLS) or []
+    for index, tool in enumerate(tools):
         if tool.type not in (None, "custom"):
             fields.unmapped(f"tools[{index}]", f"`tools[{index}]` is a tool of a provider that this model isn't at.")
             continue

@@ -40,7 +40,7 @@ def translate(fields: Fields, target: Target) -> list[dict[str, Any]]:
 class _Builder:
     """The messages so far, and the calls that wait for results."""
 
-    __slots__ = ("_caller", "_messages", "_named", "_pending", "_results", "_spoken", "_signature")
+    __slots__ = ("_caller", "_messages", "_named", "_pending", "_results", "_signature", "_spoken")
 
     def __init__(self, target: Target) -> None:
         self._named = target.named

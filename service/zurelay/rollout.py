@@ -1,0 +1,219 @@
+"""Puts a configuration in force without dropping a request: Envoy's files first, then the workers, then what is old goes.
+
+A plan that names a cluster which isn't there ends at once (Envoy 1.40). So the clusters of the old and the new catalog
+stand side by side from before the workers change until every request that began with the old one has been answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+import msgspec
+
+from zurelay import envoy, machine
+from zurelay.admin import Admin, AdminError
+from zurelay.envoy import templates
+from zurelay.fleet import Fleet, NotConfiguredError
+from zurelay.loading import Loaded
+from zurelay.model import Listen
+from zurelay.rundir import RunDirectory
+
+_log = logging.getLogger("zurelay")
+
+_PATIENCE = 10.0  # seconds for Envoy to take a file and to resolve new names
+_LOOK = 0.05
+_MARGIN = 30.0  # seconds after `total` until the clusters of an old catalog go
+_CLUSTERS, _LISTENERS = "cluster_manager.cds", "listener_manager.lds"
+_WARMING = "cluster_manager.warming_clusters"
+_STATS = rf"^({_CLUSTERS}|{_LISTENERS})\.(version_text|update_rejected)$|^{_WARMING}$".replace(".v", r"\.v")
+
+
+class RefusedError(Exception):
+    """A configuration can't be put in force; the old one stays."""
+
+
+class NotYetError(RefusedError):
+    """Envoy is still looking for new providers; another try may find them."""
+
+
+class Rollout:
+    """What is in force, and how it changes. `admin` is the way to Envoy's own view."""
+
+    def __init__(self, directory: RunDirectory, runtime: envoy.Runtime, fleet: Fleet, admin: Admin) -> None:
+        self.generation = 0
+        self._directory = directory
+        self._runtime = runtime
+        self._fleet = fleet
+        self._admin = admin
+        self._loaded: Loaded | None = None
+        self._old: dict[str, tuple[Any, float]] = {}  # clusters that no new plan names, and when they may go
+        self._turn = asyncio.Lock()
+        self._changing: dict[str, str] = {}  # the versions before, while a change is under way
+        self._pruner: asyncio.Task[None] | None = None
+
+    @property
+    def loaded(self) -> Loaded:
+        """The configuration in force."""
+        assert self._loaded is not None  # noqa: S101  # `begin` comes first
+        return self._loaded
+
+    def begin(self, loaded: Loaded) -> None:
+        """Write all files, before Envoy starts, and start the workers."""
+        self._directory.write(envoy.BOOTSTRAP_FILE, envoy.bootstrap(self._runtime))
+        self._write_secrets(loaded)
+        self._directory.write(envoy.CLUSTERS_FILE, envoy.clusters(loaded.settings, self._runtime))
+        self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(loaded.settings, self._runtime))
+        self._fleet.start(loaded.text, loaded.keys_text)
+        self._loaded = loaded
+        self.generation = 1
+
+    async def change(self, loaded: Loaded) -> None:
+        """Put another configuration in force, or raise RefusedError."""
+        async with self._turn:
+            self._changing = self._versions()
+            try:
+                await self._change(loaded)
+                self._loaded = loaded
+                self.generation += 1
+            except NotYetError:
+                raise
+            except (RefusedError, NotConfiguredError) as error:
+                self._restore()
+                raise RefusedError(str(error)) from error
+            finally:
+                self._changing = {}
+                self._prune_later()
+
+    async def disagreements(self) -> list[str]:
+        """Say in which of its files Envoy isn't where it should be; none is agreement."""
+        try:
+            stats = await self._admin.stats(_STATS)
+        except AdminError as error:
+            return [str(error)]
+        wanted = self._versions()
+        found = []
+        for name, what in ((_CLUSTERS, "clusters"), (_LISTENERS, "listeners")):
+            if stats.get(f"{name}.version_text") not in (wanted[name], self._changing.get(name)):
+                found.append(f"Envoy hasn't taken the {what} that were written; its log says why")
+        return found
+
+    async def stop(self) -> None:
+        """Leave things as they are."""
+        if self._pruner is not None:
+            self._pruner.cancel()
+            await asyncio.gather(self._pruner, return_exceptions=True)
+
+    async def _change(self, loaded: Loaded) -> None:
+        self._check_ports(loaded)
+        self._write_secrets(loaded)
+        until = time.monotonic() + _patience(self.loaded, loaded)
+        await self._take(envoy.CLUSTERS_FILE, self._both(loaded, until), _CLUSTERS)
+        await self._warm()
+        await self._take(envoy.LISTENERS_FILE, envoy.listeners(loaded.settings, self._runtime), _LISTENERS)
+        await self._fleet.configure(loaded.text, loaded.keys_text)
+
+    def _check_ports(self, loaded: Loaded) -> None:
+        before = {(listen.host, listen.port) for listen in _addresses(self.loaded).values()}
+        for setting, listen in _addresses(loaded).items():
+            if (listen.host, listen.port) in before:
+                continue
+            try:
+                machine.check_free(listen, setting)
+            except machine.PortTakenError as error:
+                raise RefusedError(str(error)) from error
+
+    def _write_secrets(self, loaded: Loaded) -> None:
+        for name, text in envoy.secrets(loaded.settings).items():
+            self._directory.write(name, text)
+
+    def _both(self, loaded: Loaded, until: float) -> str:
+        """Write the new catalog's clusters, and behind them those that only older ones have."""
+        new = _resources(envoy.clusters(loaded.settings, self._runtime))
+        names = {cluster["name"] for cluster in new}
+        for cluster in _resources(self._directory.written(envoy.CLUSTERS_FILE) or ""):
+            if cluster["name"] not in names:
+                self._old.setdefault(cluster["name"], (cluster, until))
+        self._old = {name: old for name, old in self._old.items() if name not in names}
+        return templates.discovery([*new, *(cluster for cluster, _ in self._old.values())])
+
+    def _restore(self) -> None:
+        self._write_secrets(self.loaded)
+        self._directory.write(envoy.CLUSTERS_FILE, self._both(self.loaded, time.monotonic()))
+        self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(self.loaded.settings, self._runtime))
+
+    async def _take(self, name: str, text: str, stat: str) -> None:
+        """Write a file and wait until Envoy has taken it."""
+        try:
+            rejected = (await self._admin.stats(_STATS)).get(f"{stat}.update_rejected")
+            if self._directory.write(name, text):
+                await asyncio.wait_for(self._taken(stat, _version(text), rejected), _PATIENCE)
+        except AdminError as error:
+            self._directory.write(name, text)
+            _log.warning("Envoy takes %s when it is back: %s", name, error)
+        except TimeoutError:
+            raise RefusedError(f"Envoy hasn't taken {name} within {_PATIENCE:g} s; its log may say why") from None
+
+    async def _taken(self, stat: str, version: str, rejected: str | None) -> None:
+        while True:
+            stats = await self._admin.stats(_STATS)
+            if stats.get(f"{stat}.version_text") == version:
+                return
+            if stats.get(f"{stat}.update_rejected") != rejected:
+                raise RefusedError("Envoy refuses the configuration; its log says why")
+            await asyncio.sleep(_LOOK)
+
+    async def _warm(self) -> None:
+        """Wait until the names of new providers are resolved: a cluster can't be used before."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while (await self._admin.stats(_STATS)).get(_WARMING) != "0":
+                    await asyncio.sleep(_LOOK)
+        except AdminError as error:
+            _log.warning("new providers aren't waited for: %s", error)
+        except TimeoutError:
+            raise NotYetError(f"no address for some new provider within {_PATIENCE:g} s; it is tried again") from None
+
+    def _versions(self) -> dict[str, str]:
+        files = {_CLUSTERS: envoy.CLUSTERS_FILE, _LISTENERS: envoy.LISTENERS_FILE}
+        return {stat: _version(self._directory.written(name) or "{}") for stat, name in files.items()}
+
+    def _prune_later(self) -> None:
+        if self._pruner is None or self._pruner.done():
+            self._pruner = asyncio.create_task(self._prune())
+
+    async def _prune(self) -> None:
+        """Remove old clusters, each when its time has come, and the secrets that went with them."""
+        while self._old:
+            first = min(until for _, until in self._old.values())
+            await asyncio.sleep(max(0.0, first - time.monotonic()))
+            async with self._turn:
+                now = time.monotonic()
+                self._old = {name: old for name, old in self._old.items() if old[1] > now}
+                new = _resources(envoy.clusters(self.loaded.settings, self._runtime))
+                text = templates.discovery([*new, *(cluster for cluster, _ in self._old.values())])
+                self._directory.write(envoy.CLUSTERS_FILE, text)
+        wanted = envoy.secrets(self.loaded.settings)
+        for name in self._directory.names:
+            if name.startswith("secret.") and name not in wanted:
+                self._directory.remove(name)
+
+
+def _addresses(loaded: Loaded) -> dict[str, Listen]:
+    return {"listen": loaded.settings.listen, "status": loaded.settings.status}
+
+
+def _patience(*loaded: Loaded) -> float:
+    """Give how long a request may still follow a plan of the old catalog."""
+    return max(each.settings.timeouts.total for each in loaded) + _MARGIN
+
+
+def _resources(text: str) -> list[Any]:
+    found: list[Any] = msgspec.json.decode(text)["resources"] if text else []
+    return found
+
+
+def _version(text: str) -> str:
+    return str(msgspec.json.decode(text).get("version_info", ""))
