@@ -43,7 +43,7 @@ TREES = {
     "the tag of text": ("a: !!str 5", {"a": "5"}),
     "nothing": ("", ""),
     "a comment only": ("# nothing\n", ""),
-    "an empty key": (": x", {"": "x"}),
+    "an empty key": ("'': x", {"": "x"}),
 }
 
 
@@ -62,9 +62,9 @@ def test_a_tree_knows_its_lines() -> None:
         2,
         {
             "a": (2, Scalar(2, "1")),
-            "b": (3, Items(5, [Scalar(5, "x"), Table(6, {"c": (6, Scalar(7, "d"))}, 2)], 4)),
+            "b": (3, Items(5, [Scalar(5, "x"), Table(6, {"c": (6, Scalar(7, "d"))}, 3)], 5)),
         },
-        6,
+        9,
     )
 
 

@@ -21,8 +21,8 @@ _SETTLED = 30.0  # a worker that lived so long isn't in a crash loop
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 10.0
 _GRACE = 3.0  # seconds to end in
 
-Launch = Callable[[int], tuple[str, Sequence[str], Mapping[str, str]]]
-"""Gives the socket, the command and the environment of worker number i."""
+Launch = Callable[[int], tuple[str, Sequence[str], Mapping[str, str], str]]
+"""Gives the socket, the command, the environment and the working directory of worker number i."""
 
 
 class NotConfiguredError(Exception):
@@ -137,8 +137,7 @@ class Fleet:
 
     async def _live(self, number: int) -> str:
         """Start one worker, see it through its life, and say how it ended."""
-        socket, command, env = self._launch(number)
-        member = await Member.start(f"worker {number}", socket, command, env)
+        member = await Member.start(f"worker {number}", *self._launch(number))
         self._members[number] = member
         watch = asyncio.create_task(self._watch(member))
         try:

@@ -54,10 +54,10 @@ class Member:
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def start(cls, name: str, socket: str, command: Sequence[str], env: Mapping[str, str]) -> Member:
+    async def start(cls, name: str, socket: str, command: Sequence[str], env: Mapping[str, str], cwd: str) -> Member:
         """Start a worker that listens on a socket; one that died there leaves its own behind."""
         Path(socket).unlink(missing_ok=True)
-        return cls(await Child.start(name, command, env=env))
+        return cls(await Child.start(name, command, env=env, cwd=cwd))
 
     @property
     def waiting(self) -> bool:

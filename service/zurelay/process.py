@@ -6,6 +6,7 @@ import asyncio
 import collections
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +29,19 @@ class Child:
         self.name = name
         self._process = process
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL)
+        self._spoke = asyncio.Condition()
+        self._silent = sink is None
         self._listener = asyncio.create_task(self._listen(process.stdout, sink)) if sink and process.stdout else None
 
     @classmethod
     async def start(
-        cls, name: str, command: Sequence[str], *, env: Mapping[str, str] | None = None, sink: Sink | None = None
+        cls,
+        name: str,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        sink: Sink | None = None,
     ) -> Child:
         """Start a command. Without a `sink`, `read` and `write` are its standard streams; its errors go to ours.
 
@@ -45,6 +54,7 @@ class Child:
             stdout=pipe,
             stderr=merged if sink else None,
             env=env,
+            cwd=cwd,
             process_group=0,
             limit=_REPLY,
         )
@@ -76,6 +86,15 @@ class Child:
         """Where a child without a sink writes."""
         assert self._process.stdout is not None  # noqa: S101  # always piped
         return self._process.stdout
+
+    async def says(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Wait for a line that matches; None when it ended without."""
+        async with self._spoke:
+            while True:
+                found = next(filter(None, map(pattern.search, self._tail)), None)
+                if found is not None or self._silent:
+                    return found
+                await self._spoke.wait()
 
     async def wait(self) -> str:
         """Wait until it has ended, and say how."""
@@ -109,15 +128,17 @@ class Child:
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LONGEST_LINE:
                 lines, rest = [*lines, rest], b""
-            for line in lines:
-                self._hear(line, sink)
-        if rest:
-            self._hear(rest, sink)
+            await self._hear(lines, sink)
+        self._silent = True
+        await self._hear([rest] if rest else [], sink)
 
-    def _hear(self, line: bytes, sink: Sink) -> None:
-        text = line.decode("utf-8", "replace")
-        self._tail.append(text)
-        sink(text)
+    async def _hear(self, lines: list[bytes], sink: Sink) -> None:
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            self._tail.append(text)
+            sink(text)
+        async with self._spoke:
+            self._spoke.notify_all()
 
 
 def prefixed(name: str) -> Sink:

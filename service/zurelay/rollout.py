@@ -66,8 +66,8 @@ class Rollout:
         self._write_secrets(loaded)
         self._directory.write(envoy.CLUSTERS_FILE, envoy.clusters(loaded.settings, self._runtime))
         self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(loaded.settings, self._runtime))
-        self._fleet.start(loaded.text, loaded.keys_text)
         self._loaded = loaded
+        self._fleet.start(loaded.text, loaded.keys_text)
         self.generation = 1
 
     async def change(self, loaded: Loaded) -> None:
@@ -99,6 +99,14 @@ class Rollout:
             if stats.get(f"{name}.version_text") not in (wanted[name], self._changing.get(name)):
                 found.append(f"Envoy hasn't taken the {what} that were written; its log says why")
         return found
+
+    async def rejected(self) -> bool:
+        """Tell whether Envoy said no to a file."""
+        try:
+            stats = await self._admin.stats(_STATS)
+        except AdminError:
+            return False
+        return any(stats.get(f"{stat}.update_rejected", "0") != "0" for stat in (_CLUSTERS, _LISTENERS))
 
     async def stop(self) -> None:
         """Leave things as they are."""

@@ -1,4 +1,4 @@
-"""Runs one instance: `zurelay up` with its own Envoy, `zurelay sidecar` beside someone else's (SPEC 14)."""
+"""Runs one instance: `zurelay up` with its own Envoy, `zurelay sidecar` beside another's (SPEC 14)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
+import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
-from zurelay import demo, envoy, http1, machine, rundir
-from zurelay.admin import Admin
-from zurelay.fleet import Fleet, without
-from zurelay.loading import Loaded, LoadError, load, secret_variables
-from zurelay.process import Child, package_command, prefixed
-from zurelay.ready import NotReadyError, url, wait_until_ready
-from zurelay.reload import Reloader
-from zurelay.rollout import Rollout
-from zurelay.rundir import RunDirectory
-from zurelay.status import Status
+from zurelay import demo, envoy, machine, ready, rundir
+from zurelay.instance import Instance, Shape
+from zurelay.loading import Loaded, LoadError, load
+from zurelay.process import Child, prefixed
 
 _log = logging.getLogger("zurelay")
 
-TOKEN_VARIABLE = "ZURELAY_EGRESS_TOKEN"  # noqa: S105  # its name, not its value
 _START = 30.0  # seconds until all must be ready
 _GRACE = 5.0
 _DRAIN_MARGIN = 60.0  # Envoy keeps the streams of a listener that goes for so much longer than `total`
+_AUTHORITIES = "authorities.pem"
+_INTERRUPTED = 130  # as shells count an end by SIGINT
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,18 +36,184 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     status_port: int | None = None
     run_dir: Path | None = None
     envoy_binary: str | None = None
-    drain_seconds: float = 0.0
+    drain_seconds: float = 600.0
 
 
-class StartError(Exception):
-    """It can't start; says why and what to do."""
+class FailedError(Exception):
+    """It can't start, or can't go on; says why and what to do."""
+
+
+_PROBLEMS = (
+    FailedError,
+    LoadError,
+    demo.SimulatorError,
+    machine.NoEnvoyError,
+    machine.PortTakenError,
+    ready.NotReadyError,
+    rundir.RunDirectoryError,
+)
+
+Kill = Callable[[], None]
 
 
 def run_up(options: Options) -> int:
     """Run Envoy and the sidecar until told to stop; gives the exit status."""
-    return _run(lambda: _up(options))
+    return _run(lambda kills: _up(options, kills))
 
 
 def run_sidecar(options: Options) -> int:
     """Run the sidecar alone until told to stop; gives the exit status."""
-    return _run(lambda: _sidecar(options))
+    return _run(lambda kills: _sidecar(options, kills))
+
+
+def _run(main: Callable[[list[Kill]], Awaitable[None]]) -> int:
+    try:
+        return asyncio.run(_until_told(main))
+    except _PROBLEMS as error:
+        for line in str(error).splitlines():
+            _log.error("%s", line)  # noqa: TRY400  # the message says it, a trace would say nothing more
+        return 1
+
+
+async def _until_told(main: Callable[[list[Kill]], Awaitable[None]]) -> int:
+    """Run until a signal: the first ends all in order, the second at once."""
+    kills: list[Kill] = []
+    task = asyncio.ensure_future(main(kills))
+    forced = False
+
+    def told() -> None:
+        nonlocal forced
+        if task.cancelling():
+            forced = True
+            for kill in kills:
+                kill()
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, told)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return _INTERRUPTED if forced else 0
+
+
+async def _up(options: Options, kills: list[Kill]) -> None:
+    binary = machine.envoy_binary(options.envoy_binary, os.environ)
+    loaded = _load(options, None)
+    machine.check_free(loaded.settings.listen, "listen")
+    machine.check_free(loaded.settings.status, "status")
+    files = _raise_file_limit()
+    with rundir.run_directory(options.run_dir) as directory:
+        async with contextlib.AsyncExitStack() as stack:
+            children: list[Child] = []
+            port = None
+            if options.config is None:
+                children.append(await _child(demo.start_simulator(), stack, kills))
+                port = await demo.simulator_port(children[0])
+                loaded = _load(options, port)
+            shape = Shape(
+                home=_home(options, directory),
+                authorities=machine.authorities(),
+                drain_seconds=options.drain_seconds,
+                open_files=files,
+            )
+            instance = Instance(directory, loaded, shape, options.config, lambda: _load(options, port))
+            await _start(instance, stack, kills)
+            children.append(await _child(_start_envoy(binary, instance, loaded), stack, kills))
+            await _first(ready.wait(loaded.settings, instance, _START), children)
+            print("\n".join(ready.greeting(loaded.settings)), flush=True)  # noqa: T201  # the command's output
+            await _first(asyncio.Event().wait(), children)
+
+
+async def _sidecar(options: Options, kills: list[Kill]) -> None:
+    loaded = _load(options, None, elsewhere=True)
+    files = _raise_file_limit()
+    with rundir.run_directory(options.run_dir) as directory:
+        # Envoy has another file system: the authorities that we know are handed to it.
+        shutil.copyfile(machine.authorities(), directory.file(_AUTHORITIES))
+        async with contextlib.AsyncExitStack() as stack:
+            shape = Shape(
+                home=_home(options, directory),
+                authorities=directory.file(_AUTHORITIES),
+                drain_seconds=options.drain_seconds,
+                open_files=files,
+            )
+            instance = Instance(directory, loaded, shape, options.config, lambda: _load(options, None, elsewhere=True))
+            await _start(instance, stack, kills)
+            await ready.wait_for_workers(instance, _START)
+            print(f"zurelay's sidecar is ready in {directory.path}", flush=True)  # noqa: T201  # the command's output
+            await asyncio.Event().wait()
+
+
+async def _start(instance: Instance, stack: contextlib.AsyncExitStack, kills: list[Kill]) -> None:
+    stack.push_async_callback(instance.stop)
+    kills.append(instance.fleet.kill)
+    await instance.start()
+
+
+async def _child(starting: Awaitable[Child], stack: contextlib.AsyncExitStack, kills: list[Kill]) -> Child:
+    child = await starting
+    stack.push_async_callback(child.end, _GRACE)
+    kills.append(child.kill)
+    return child
+
+
+async def _start_envoy(binary: str, instance: Instance, loaded: Loaded) -> Child:
+    for socket in (envoy.ADMIN_SOCKET, envoy.EGRESS_SOCKET):
+        Path(instance.directory.file(socket)).unlink(missing_ok=True)  # of an Envoy that was killed here
+    drain = int(loaded.settings.timeouts.total + _DRAIN_MARGIN)
+    return await Child.start("envoy", envoy.command(binary, instance.runtime, drain), sink=prefixed("envoy"))
+
+
+async def _first(wanted: Awaitable[object], children: list[Child]) -> None:
+    """Wait for something, unless a child ends before."""
+    main = asyncio.ensure_future(wanted)
+    ends = {asyncio.ensure_future(child.wait()): child for child in children}
+    try:
+        done, _ = await asyncio.wait({main, *ends}, return_when=asyncio.FIRST_COMPLETED)
+        for end, child in ends.items():
+            if end in done:
+                said = "".join(f"\n  {line}" for line in child.tail[-5:])
+                raise FailedError(f"{child.name} {end.result()}, so nothing can go on. Its last words:{said}")
+        main.result()
+    finally:
+        for task in (main, *ends):
+            task.cancel()
+
+
+def _load(options: Options, provider_port: int | None, *, elsewhere: bool = False) -> Loaded:
+    """Load the configuration, and let the command line have its way."""
+    loaded = load(options.config or demo.CONFIG, os.environ, elsewhere=elsewhere)
+    settings = loaded.settings
+    if provider_port is not None:
+        settings = demo.at_port(settings, provider_port)
+    listen, status = settings.listen, settings.status
+    if options.port is not None:
+        listen = msgspec.structs.replace(listen, port=options.port)
+        if options.config is None:
+            status = msgspec.structs.replace(status, port=options.port + 1)
+    if options.status_port is not None:
+        status = msgspec.structs.replace(status, port=options.status_port)
+    return msgspec.structs.replace(loaded, settings=msgspec.structs.replace(settings, listen=listen, status=status))
+
+
+def _home(options: Options, directory: rundir.RunDirectory) -> Path:
+    return directory.path if options.config is None else options.config.absolute().parent
+
+
+def _raise_file_limit() -> int:
+    files = machine.raise_file_limit()
+    if files < machine.WANTED_FILES:
+        _log.warning(
+            "only %d files may be open, which is enough for about %d streams at once;"
+            " raise the hard limit (ulimit -Hn, LimitNOFILE=) to %d or more",
+            files,
+            files // 4,
+            machine.WANTED_FILES,
+        )
+    return files
+
+
+def set_up_logging() -> None:
+    """Let the supervisor's own lines go where those of its children go."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="zurelay  | %(message)s")

@@ -46,7 +46,7 @@ class Scalar(msgspec.Struct, gc=False):
 
 
 class Items(msgspec.Struct, gc=False):
-    """A list."""
+    """A list; its weight is the number of values and keys in it, itself too."""
 
     line: int
     items: list[Node]

@@ -80,8 +80,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _is_list(kind: Any) -> bool:
-    origin = get_origin(kind)
-    return origin in (list, collections.abc.Iterable) or getattr(origin, "__name__", "") == "SequenceNotStr"
+    return get_origin(kind) in (list, collections.abc.Iterable, collections.abc.Sequence)
 
 
 def _fields(kind: Any) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def _typed_dict(kind: Any, choose: Chooser) -> st.SearchStrategy[Any]:
     for name, hint in _fields(kind).items():
         better = choose(kind.__name__, name)
         strategy = better if better is not None else st.deferred(lambda hint=hint: allowed(hint, choose))
-        (must if name in kind.__required_keys__ else may)[name] = strategy
+        (must if get_origin(hint) is Required else may)[name] = strategy
     return st.fixed_dictionaries(must, optional=may)
 
 
@@ -104,7 +103,8 @@ def _dict_problems(value: Any, kind: Any, place: str) -> list[str]:
     fields = _fields(kind)
     extra = [] if kind.__name__ == "InputSchemaTyped" else value.keys() - fields.keys()
     found = [f"{place}: {name!r} isn't known to {kind.__name__}" for name in extra]
-    found += [f"{place}: {name!r} is missing" for name in kind.__required_keys__ - value.keys()]
+    missing = [name for name, hint in fields.items() if get_origin(hint) is Required and name not in value]
+    found += [f"{place}: {name!r} is missing" for name in missing]
     for name in value.keys() & fields.keys():
         found += problems(value[name], fields[name], f"{place}.{name}")
     return found

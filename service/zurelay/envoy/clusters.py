@@ -41,7 +41,8 @@ def _cluster(
     loaded = template("cluster.yaml")
     cluster: dict[str, Any] = loaded["cluster"]
     cluster["name"] = name
-    cluster["per_connection_buffer_limit_bytes"] = settings.limits.response_body
+    if kind != "stream":
+        cluster["per_connection_buffer_limit_bytes"] = settings.limits.response_body
     _endpoint(cluster, name, provider)
     options = cluster["typed_extension_protocol_options"][_OPTIONS]
     _protocol(options, provider)

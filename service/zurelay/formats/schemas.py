@@ -46,14 +46,13 @@ _NOT_STRICT = (
     "dependentRequired",
 )
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_NAMES = msgspec.json.Decoder(list[str])
 _FALSE = msgspec.Raw(b"false")
 _DEEPEST = 100  # levels that are looked into: deeper ones pass as sent, and both providers refuse them
 
 
 def fit_strict(schema: msgspec.Raw) -> msgspec.Raw:
     """Fit a schema that is strict already, so closed: only bounds can be too much for Anthropic."""
-    return _fit(schema, 0) if _UNFIT.search(schema) else schema
+    return _fit(schema, 0, closed=True)
 
 
 def fit(schema: msgspec.Raw) -> msgspec.Raw:
@@ -61,20 +60,18 @@ def fit(schema: msgspec.Raw) -> msgspec.Raw:
 
     What fits the closed schema fits the client's too.
     """
-    return _fit(schema, 0)
+    return _fit(schema, 0, closed=False)
 
 
 def is_open(schema: msgspec.Raw) -> bool:
-    """Tell whether an object in it takes properties that it doesn't list: closing it would forbid what is wanted."""
-    return any(bytes(node.get("additionalProperties", _FALSE)) != b"false" for node in _nodes(schema, 0))
+    """Tell whether an object in it is for properties that it doesn't list: closing it would forbid what is wanted."""
+    return any(_node_is_open(node) for node in _nodes(schema))
 
 
 def is_strict(schema: msgspec.Raw) -> bool:
     """Tell whether OpenAI's strict mode takes it."""
-    found = list(_nodes(schema, 0))
-    return (
-        bool(found) and bytes(found[0].get("type", b"")) == b'"object"' and all(_node_is_strict(node) for node in found)
-    )
+    found = _nodes(schema)
+    return bool(found) and found[0].get("type") == "object" and all(_node_is_strict(node) for node in found)
 
 
 def described(schema: msgspec.Raw, description: str) -> msgspec.Raw:
@@ -99,32 +96,43 @@ def _is_array(value: msgspec.Raw) -> bool:
     return bytes(value)[:1] == b"["
 
 
-def _nodes(schema: msgspec.Raw, depth: int) -> Iterator[_Node]:
-    if not schema_is_object(schema) or depth > _DEEPEST:
-        return
-    node = OBJECT.decode(schema)
-    yield node
-    for key in _MAPS:
-        if key in node and schema_is_object(node[key]):
-            for child in OBJECT.decode(node[key]).values():
-                yield from _nodes(child, depth + 1)
-    for key in (*_LISTS, *_SINGLE):
-        if key in node:
-            for child in _LIST.decode(node[key]) if _is_array(node[key]) else (node[key],):
-                yield from _nodes(child, depth + 1)
-
-
-def _node_is_strict(node: _Node) -> bool:
-    if any(key in node for key in _NOT_STRICT):
-        return False
-    if "properties" not in node and bytes(node.get("type", b"")) != b'"object"':
-        return True
+def _nodes(schema: msgspec.Raw) -> list[dict[str, Any]]:
+    """Give all schemas inside a schema, itself first."""
     try:
-        required = _NAMES.decode(node.get("required", b"[]"))
-        properties = OBJECT.decode(node.get("properties", b"{}"))
-    except msgspec.DecodeError:
+        waiting: list[Any] = [ANY.decode(schema)]
+    except msgspec.DecodeError:  # a number beyond what we can hold: the provider may judge
+        return []
+    found: list[dict[str, Any]] = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            found.append(node)
+            waiting += [node[key] for key in _INSIDE if key in node]
+            for key in _MAPS:
+                children = node.get(key)
+                if isinstance(children, dict):
+                    waiting += children.values()
+    return found
+
+
+def _node_is_open(node: dict[str, Any]) -> bool:
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is not False
+    return node.get("type") == "object" and "properties" not in node
+
+
+def _node_is_strict(node: dict[str, Any]) -> bool:
+    if not _NOT_STRICT.isdisjoint(node):
         return False
-    return bytes(node.get("additionalProperties", b"")) == b"false" and properties.keys() == set(required)
+    properties = node.get("properties", {})
+    if "properties" not in node and node.get("type") != "object":
+        return True
+    required = node.get("required", [])
+    if node.get("additionalProperties") is not False or not isinstance(required, list):
+        return False
+    return isinstance(properties, dict) and properties.keys() == set(required)
 
 
 def _fit(schema: msgspec.Raw, depth: int) -> msgspec.Raw:
@@ -140,7 +148,7 @@ def _fit(schema: msgspec.Raw, depth: int) -> msgspec.Raw:
             node[key] = _fit_value(node[key], depth + 1)
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
-    if "additionalProperties" not in node and (bytes(node.get("type", b"")) == b'"object"' or "properties" in node):
+    if "additionalProperties" not in node and (_is_typed_object(node) or "properties" in node):
         node["additionalProperties"] = _FALSE
     _describe_bounds(node)
     return _json(node)

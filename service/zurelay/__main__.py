@@ -1,0 +1,26 @@
+"""The command `zurelay`. Workers are started often and are many: they don't load the command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run what the command line says."""
+    if sys.argv[1:2] == ["worker"]:
+        _worker(*sys.argv[2:])
+        return
+    from zurelay.cli import main as command_line  # noqa: PLC0415  # see above
+
+    command_line()
+
+
+def _worker(socket: str, egress_socket: str, workers: str) -> None:
+    from zurelay import server  # noqa: PLC0415  # see above
+
+    server.main(socket, egress_socket, os.environ.pop("ZURELAY_EGRESS_TOKEN"), int(workers))
+
+
+if __name__ == "__main__":
+    main()
