@@ -18,9 +18,7 @@ from zurelay.plan import Attempt, Past, Plan, Reason, moved_on, remaining
 from zurelay.sse import Decoder, SseError
 from zurelay.usage import Usage
 
-HELD_ERROR = 64 << 10  # bytes of an error body that are read for its message
-HELD_STREAM = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
-DEFAULT_WAIT = 5  # seconds: retry-after where no provider gave one (SPEC 10)
+HELD = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
 
 
 class Kind(enum.Enum):
@@ -72,9 +70,11 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit:
     try:
         plain = decode(body, answered.content_encoding, limit) if answered.content_encoding else body
     except ZurelayError:
-        return _lost(plan, number, answered, Reason.UNREADABLE)
+        if answered.is_success:
+            return _lost(plan, number, answered, Reason.UNREADABLE)
+        plain = b""  # its status says enough
     if not answered.is_success:
-        return _refused(plan, number, answered, plain[:HELD_ERROR])
+        return _refused(plan, number, answered, plain)
     try:
         answer = openai_answer.read(plain, plan.attempts[number - 1].model)
     except openai_answer.BadAnswerError as error:
@@ -91,44 +91,53 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit:
 class StreamAttempt:
     """A streamed answer, held until its first token. `feed` gives the verdict once, None before."""
 
-    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_unpack")
+    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_readable", "_unpack")
 
     def __init__(self, plan: Plan, number: int, answered: Answered) -> None:
         self._plan = plan
         self._number = number
         self._answered = answered
-        self._decoder = Decoder(HELD_STREAM)
+        self._decoder = Decoder(HELD)
         self._unpack: ContentDecoder | None = None
-        self._error = b""
+        self._readable = True
+        self._error = bytearray()
         self._held = 0
         if answered.content_encoding:
-            self._unpack = ContentDecoder(answered.content_encoding, HELD_STREAM)
+            try:
+                self._unpack = ContentDecoder(answered.content_encoding, HELD)
+            except ZurelayError:
+                self._readable = False
 
     def feed(self, data: bytes, *, end: bool) -> Verdict | None:
         """Take the next bytes of the body; `end` with the last."""
         self._held += len(data)
-        try:
-            plain = self._unpack.feed(data) if self._unpack else data
-        except ZurelayError:
-            return self._lost(Reason.UNREADABLE)
+        plain = self._plain(data)
         if not self._answered.is_success:
             return self._feed_error(plain, end=end)
-        return self._feed_stream(plain, end=end)
+        return self._feed_stream(plain, end=end) if self._readable else self._lost(Reason.UNREADABLE)
+
+    def _plain(self, data: bytes) -> bytes:
+        try:
+            return self._unpack.feed(data) if self._unpack and self._readable else data
+        except ZurelayError:
+            self._readable = False
+            return b""
 
     def _feed_error(self, data: bytes, *, end: bool) -> Verdict | None:
         self._error += data
-        if end or len(self._error) >= HELD_ERROR:
-            return _refused(self._plan, self._number, self._answered, self._error[:HELD_ERROR])
+        if end or self._held >= HELD or not self._readable:
+            body = bytes(self._error) if self._readable else b""  # its status says enough
+            return _refused(self._plan, self._number, self._answered, body)
         return None
 
     def _feed_stream(self, data: bytes, *, end: bool) -> Verdict | None:
         try:
             events = self._decoder.feed(data)
+            last = self._decoder.flush() if end else None
         except SseError:
             return self._lost(Reason.NOT_A_STREAM)
-        if end:
-            last = self._decoder.flush()
-            events = [*events, last] if last is not None else events
+        if last is not None:
+            events.append(last)
         for event in events:
             found = chunk.seen(event.name, event.data)
             if found is chunk.Seen.TOKEN:
@@ -137,7 +146,7 @@ class StreamAttempt:
                 return self._lost(_REASONS[found])
         if end:
             return self._lost(Reason.NO_TOKEN)
-        return self._lost(Reason.NO_TOKEN) if self._held >= HELD_STREAM else None
+        return self._lost(Reason.TOO_LARGE) if self._held >= HELD else None
 
     def _lost(self, reason: Reason) -> Verdict:
         return _lost(self._plan, self._number, self._answered, reason)
@@ -157,10 +166,10 @@ def _refused(plan: Plan, number: int, answered: Answered, body: bytes) -> Verdic
     reason = refusal.reason(answered.status, error, named=attempt.named)
     if reason is None:
         return _fail(_client_mistake(answered.status, error), answered)
-    past = _past(attempt, number, answered, reason)
-    if reason is Reason.CONTEXT_LENGTH and not remaining(plan, number, reason) and _all_about_length(plan, number):
+    last = not remaining(plan, number, reason)
+    if last and reason is Reason.CONTEXT_LENGTH and (attempt.named or _all_about_length(plan, number)):
         return _fail(_too_long(error), answered, reason)
-    return _on_or_out(plan, past, answered)
+    return _on_or_out(plan, _past(attempt, number, answered, reason), answered)
 
 
 def _lost(plan: Plan, number: int, answered: Answered, reason: Reason) -> Verdict:
@@ -213,8 +222,7 @@ def _client_mistake(status: int, error: refusal.ProviderError) -> ZurelayError:
 
 def wait(past: tuple[Past, ...]) -> int:
     """Say when to ask again, in seconds: the soonest that a provider named, 1 to 60, else 5 (SPEC 10)."""
-    named = [one.retry_after for one in past if one.retry_after is not None]
-    return max(1, min(*named, refusal.MOST_WAIT)) if named else DEFAULT_WAIT
+    return refusal.wait([one.retry_after for one in past if one.retry_after is not None])
 
 
 def unavailable(past: tuple[Past, ...], made: int) -> ModelUnavailable:

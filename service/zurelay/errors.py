@@ -192,8 +192,9 @@ class _AnthropicBody(msgspec.Struct):
 
 def error_body(error: ZurelayError, endpoint: Endpoint, request_id: str) -> bytes:
     """Write the JSON body of an error in the endpoint's shape (SPEC 10)."""
+    message = error.message.encode("utf-8", "replace").decode()  # a header that it quotes need not be UTF-8
     if endpoint is Endpoint.CHAT:
-        shaped = _OpenAIError(message=error.message, type=error.type, param=error.param, code=error.code)
+        shaped = _OpenAIError(message=message, type=error.type, param=error.param, code=error.code)
         return msgspec.json.encode(_OpenAIBody(error=shaped))
-    inner = _AnthropicError(type=error.anthropic_type, message=error.message)
+    inner = _AnthropicError(type=error.anthropic_type, message=message)
     return msgspec.json.encode(_AnthropicBody(type="error", error=inner, request_id=request_id))

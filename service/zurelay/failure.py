@@ -6,6 +6,7 @@ import json
 
 import msgspec
 
+from zurelay import refusal
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
 
 _KINDS: dict[str, type[ZurelayError]] = {kind.__name__: kind for kind in (InvalidRequest, ModelUnavailable)}
@@ -52,7 +53,8 @@ def decode(text: str) -> ZurelayError:
 
 def of_local_reply(status: int, retry_after: str | None) -> ZurelayError:
     """Give the error for an answer that Envoy made itself: no attempt was there to say why."""
-    seconds = int(retry_after) if retry_after is not None and retry_after.isdigit() else 5
+    named = refusal.retry_after(retry_after, 0)
+    seconds = refusal.wait([] if named is None else [named])
     if status == 503 and retry_after is None:  # noqa: PLR2004  # our own listener refused the hop
         return GatewayUnavailable("The gateway could not pass the request on. Try again.", retry_after=seconds)
     return ModelUnavailable(

@@ -28,8 +28,8 @@ class Fields:
 
     __slots__ = ("_document", "_left", "named")
 
-    def __init__(self, body: bytes, *, named: bool) -> None:
-        self._document = Document.parse(body)
+    def __init__(self, body: bytes | Document, *, named: bool) -> None:
+        self._document = body if isinstance(body, Document) else Document.parse(body)
         self._left = dict.fromkeys(self._document.names)
         self.named = named
 

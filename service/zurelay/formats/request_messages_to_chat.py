@@ -31,6 +31,7 @@ from zurelay.formats import schemas
 from zurelay.formats import turns_messages_to_chat as turns
 from zurelay.formats.contract import Target
 from zurelay.formats.fields import ANY, COUNT, FLAG, OBJECT, Fields, Neutral
+from zurelay.jsonedit import Document
 
 MOST_STOPS = 4
 """Stop sequences that OpenAI takes."""
@@ -96,7 +97,7 @@ class _Metadata(msgspec.Struct):
 _METADATA = msgspec.json.Decoder(_Metadata)
 
 
-def request(body: bytes, target: Target) -> bytes:
+def request(body: bytes | Document, target: Target) -> bytes:
     """Translate a Messages body for an OpenAI-format provider; InvalidRequest names the field that can't be."""
     fields = Fields(body, named=target.named)
     fields.drop(*_LEFT_OUT)

@@ -8,11 +8,11 @@ every property required. (Both: the providers' pages on structured outputs.)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-from zurelay.formats.fields import OBJECT, TEXT
+from zurelay.formats.fields import ANY, OBJECT, TEXT
 
 _Node = dict[str, msgspec.Raw]
 
@@ -32,18 +32,12 @@ _BOUNDS = (
 _SMALL = (b"0", b"1")  # the only values of minItems that Anthropic takes
 _UNFIT = re.compile(rb'"(?:' + "|".join((*_BOUNDS, "oneOf")).encode() + rb')"[ \t\r\n]*:')
 _MAPS = ("properties", "$defs", "definitions", "patternProperties")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SINGLE = ("items", "not", "additionalProperties")
-_NOT_STRICT = (
-    "allOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "patternProperties",
-    "dependentSchemas",
-    "dependentRequired",
+_INSIDE = ("anyOf", "oneOf", "allOf", "prefixItems", "items", "not", "additionalProperties")
+_NOT_STRICT = frozenset(
+    (
+        *("allOf", "oneOf", "not", "if", "then", "else"),
+        *("patternProperties", "dependentSchemas", "dependentRequired"),
+    )
 )
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FALSE = msgspec.Raw(b"false")
@@ -92,10 +86,6 @@ def _json(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _is_array(value: msgspec.Raw) -> bool:
-    return bytes(value)[:1] == b"["
-
-
 def _nodes(schema: msgspec.Raw) -> list[dict[str, Any]]:
     """Give all schemas inside a schema, itself first."""
     try:
@@ -126,38 +116,37 @@ def _node_is_open(node: dict[str, Any]) -> bool:
 def _node_is_strict(node: dict[str, Any]) -> bool:
     if not _NOT_STRICT.isdisjoint(node):
         return False
-    properties = node.get("properties", {})
     if "properties" not in node and node.get("type") != "object":
         return True
-    required = node.get("required", [])
+    properties, required = node.get("properties", {}), node.get("required", [])
     if node.get("additionalProperties") is not False or not isinstance(required, list):
         return False
-    return isinstance(properties, dict) and properties.keys() == set(required)
+    return isinstance(properties, dict) and sorted(properties) == sorted(map(str, required))
 
 
-def _fit(schema: msgspec.Raw, depth: int) -> msgspec.Raw:
-    if not schema_is_object(schema) or depth > _DEEPEST:
+def _fit(schema: msgspec.Raw, depth: int, *, closed: bool) -> msgspec.Raw:
+    if not schema_is_object(schema) or depth > _DEEPEST or (closed and not _UNFIT.search(schema)):
         return schema
     node = OBJECT.decode(schema)
     for key in _MAPS:
         if key in node and schema_is_object(node[key]):
             children = OBJECT.decode(node[key])
-            node[key] = _json({name: _fit(child, depth + 1) for name, child in children.items()})
-    for key in (*_LISTS, *_SINGLE):
+            node[key] = _json({name: _fit(child, depth + 1, closed=closed) for name, child in children.items()})
+    for key in _INSIDE:
         if key in node:
-            node[key] = _fit_value(node[key], depth + 1)
+            node[key] = _fit_value(node[key], depth + 1, closed=closed)
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
-    if "additionalProperties" not in node and (_is_typed_object(node) or "properties" in node):
+    if "additionalProperties" not in node and (bytes(node.get("type", b"")) == b'"object"' or "properties" in node):
         node["additionalProperties"] = _FALSE
     _describe_bounds(node)
     return _json(node)
 
 
-def _fit_value(value: msgspec.Raw, depth: int) -> msgspec.Raw:
-    if _is_array(value):
-        return _json([_fit(child, depth) for child in _LIST.decode(value)])
-    return _fit(value, depth)
+def _fit_value(value: msgspec.Raw, depth: int, *, closed: bool) -> msgspec.Raw:
+    if bytes(value)[:1] == b"[":
+        return _json([_fit(child, depth, closed=closed) for child in _LIST.decode(value)])
+    return _fit(value, depth, closed=closed)
 
 
 def _describe_bounds(node: _Node) -> None:

@@ -67,9 +67,7 @@ class _Builder:
         """Add a message by its role."""
         match message.role:
             case "system" | "developer":
-                self._system += [
-                    self._text(part, f"messages[{index}]") for part in message.parts() if not _is_blank(part)
-                ]
+                self._system += _texts(message, index)
             case "user":
                 self._add_user(message, index)
             case "assistant":
@@ -123,7 +121,7 @@ class _Builder:
         if message.audio is not None:
             _refuse(f"messages[{index}].audio", "this model hears no audio: send what was said as content.")
         calls = self._calls(message, index)
-        texts = [self._text(part, f"messages[{index}]") for part in message.parts() if not _is_blank(part)]
+        texts = _texts(message, index)
         if message.refusal and not message.refusal.isspace():
             texts.append(Text(message.refusal))
         thoughts = (message.thinking_blocks if self._keep_thinking else None) or []
@@ -184,6 +182,8 @@ class _Builder:
 
     def _blocks(self, message: Message, index: int) -> list[Text | Image | Document]:
         """Translate what a user or a tool says."""
+        if isinstance(message.content, str):
+            return [*_texts(message, index)]
         found: list[Text | Image | Document] = []
         for at, part in enumerate(message.parts()):
             if _is_blank(part):
@@ -199,14 +199,24 @@ class _Builder:
                     )
                 found.append(attachments.document(file.file_data, file.filename, f"{place}.file.file_data", part.cache))
             else:
-                found.append(self._text(part, place))
+                found.append(_text(part, place))
         return found
 
-    def _text(self, part: Part, place: str) -> Text:
-        text = part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
-        if text is None:
-            raise attachments.unsupported(place, f"this model reads no content of type {part.type[:40]!r} here.")
-        return Text(text, part.cache)
+
+def _texts(message: Message, index: int) -> list[Text]:
+    """Translate what is text only."""
+    if isinstance(message.content, str):
+        content = message.content
+        return [] if not content or content.isspace() else [Text(content, message.cache_control or None)]
+    parts = message.parts()
+    return [_text(part, f"messages[{index}].content[{at}]") for at, part in enumerate(parts) if not _is_blank(part)]
+
+
+def _text(part: Part, place: str) -> Text:
+    text = part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
+    if text is None:
+        raise attachments.unsupported(place, f"this model reads no content of type {part.type[:40]!r} here.")
+    return Text(text, part.cache)
 
 
 def _is_blank(part: Part) -> bool:
