@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
+_TOKEN = "ZURELAY_EGRESS_TOKEN"  # noqa: S105  # its name, not its value
+
 
 def main() -> None:
     """Run what the command line says."""
-    if sys.argv[1:2] == ["worker"]:
+    if sys.argv[1:2] == ["worker"] and _TOKEN in os.environ:
         _worker(*sys.argv[2:])
         return
     from zurelay.cli import main as command_line  # noqa: PLC0415  # see above
@@ -19,7 +21,7 @@ def main() -> None:
 def _worker(socket: str, egress_socket: str, workers: str) -> None:
     from zurelay import server  # noqa: PLC0415  # see above
 
-    server.main(socket, egress_socket, os.environ.pop("ZURELAY_EGRESS_TOKEN"), int(workers))
+    server.main(socket, egress_socket, os.environ.pop(_TOKEN), int(workers))
 
 
 if __name__ == "__main__":

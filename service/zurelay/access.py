@@ -49,7 +49,7 @@ class KeyRing:
         self._require = require
 
     def authenticate(self, headers: Mapping[str, str], now: dt.datetime) -> Caller:
-        """Find the caller of a request by `authorization: Bearer` or `x-api-key`; 401 where a key is needed and missing."""
+        """Find a request's caller by `authorization: Bearer` or `x-api-key`; 401 where a key is needed and missing."""
         if self._require is Require.NONE:
             return Caller()
         secret = presented(headers)

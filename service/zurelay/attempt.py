@@ -97,7 +97,7 @@ class StreamAttempt:
         self._plan = plan
         self._number = number
         self._answered = answered
-        self._decoder = Decoder(HELD)
+        self._decoder = Decoder(4 * HELD)  # more than Envoy sends at once: the bound is on all that is held
         self._unpack: ContentDecoder | None = None
         self._readable = True
         self._error = bytearray()
@@ -146,7 +146,14 @@ class StreamAttempt:
                 return self._lost(_REASONS[found])
         if end:
             return self._lost(Reason.NO_TOKEN)
-        return self._lost(Reason.TOO_LARGE) if self._held >= HELD else None
+        return self._at_bound() if self._held >= HELD else None
+
+    def _at_bound(self) -> Verdict:
+        """Judge what is held without a token: an event that fills it is content (images come whole), small ones aren't."""
+        cut = self._decoder.flush()
+        if cut is not None and cut.data is not None and len(cut.raw) > HELD // 2:
+            return Verdict(kind=Kind.ANSWER, status=self._answered.status)
+        return self._lost(Reason.TOO_LARGE)
 
     def _lost(self, reason: Reason) -> Verdict:
         return _lost(self._plan, self._number, self._answered, reason)

@@ -180,7 +180,6 @@ def moving_on(verdict: Verdict, suffix: str) -> Mutation:
         removed=[],
         plan=following,
         groups=plan.groups(following, suffix),
-        retry_after=attempt.wait(following.past),
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import msgspec
 
-from zurelay import nearby
 from zurelay.errors import NotFound
 from zurelay.model import AUTO_ALIAS, AUTO_ID, Endpoint, Format, Model, Params, Provider, Settings
+from zurelay.nearby import NearNames, listed
 
 _PATHS = {
     (Format.OPENAI, Endpoint.CHAT): "/chat/completions",
@@ -59,18 +60,33 @@ class Catalog:
         """Give the model of an id or alias."""
         return self._models.get(name)
 
-    def find(self, name: str, param: str = "model") -> Model:
-        """Give the model of an id or alias, or a 404 with near names."""
+    def find(self, name: str, param: str = "model", *, allowed: Callable[[str], bool] | None = None) -> Model:
+        """Give the model of an id or alias, or a 404 with near names: those whose id `allowed` lets through."""
         model = self._models.get(name)
         if model is None:
-            near = nearby.near(name, self.names())
-            hint = f" Did you mean {', '.join(near)}?" if near else " GET /v1/models lists them."
-            raise NotFound(f"There is no model {name[:100]!r}.{hint}", code="model_not_found", param=param)
+            raise self.unknown(name, param, allowed=allowed)
         return model
+
+    def unknown(self, name: str, param: str = "model", *, allowed: Callable[[str], bool] | None = None) -> NotFound:
+        """Make the 404 of a name that is none, with up to three near ones."""
+        near = [
+            found
+            for found in self._near.find(name, allowed=allowed and (lambda near: allowed(self._id(near))))
+            if found != name
+        ]
+        hint = f" Did you mean {listed(near)}?" if near else " GET /v1/models lists them."
+        return NotFound(f"There is no model {name[:100]!r}.{hint}", code="model_not_found", param=param)
 
     def names(self) -> tuple[str, ...]:
         """All names that a client may send."""
         return (*self._models, AUTO_ID) if self.settings.auto else tuple(self._models)
+
+    @cached_property
+    def _near(self) -> NearNames:
+        return NearNames(self.names())
+
+    def _id(self, name: str) -> str:
+        return self._models[name].id if name in self._models else name
 
     def routes(self, model: Model) -> tuple[RouteFacts, ...]:
         """Give the facts of a model's routes, in order."""

@@ -1,4 +1,4 @@
-"""A provider's chat stream, made the client's: the catalog's model, reasoning_content, one usage chunk, one end (SPEC 8).
+"""A provider's chat stream, made the client's: the catalog's model, reasoning_content, usage once, one end (SPEC 8).
 
 Events come in one by one; bytes for the client come out. What needs no change keeps its bytes.
 """
@@ -6,7 +6,7 @@ Events come in one by one; bytes for the client come out. What needs no change k
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
@@ -17,7 +17,8 @@ from zurelay.openai_answer import with_reasoning_content
 from zurelay.sse import Event
 from zurelay.usage import Usage
 
-_MODEL = re.compile(rb'"model"[ \t]*:[ \t]*"(?:[^"\\]|\\.)*"')
+_MODEL = re.compile(rb'("model"[ \t]*:[ \t]*)"(?:[^"\\]|\\.)*"')
+_BOM = b"\xef\xbb\xbf"
 _BYTES_PER_TOKEN = 4  # of generated text, for the estimate where a provider reports no usage
 
 
@@ -35,15 +36,17 @@ class ChatStream:
     __slots__ = (
         "_ask_usage",
         "_choices",
-        "_edited",
+        "_counted",
         "_finished",
         "_last",
         "_model",
+        "_named",
         "_needle",
         "_open",
         "_replacement",
         "_spoken",
         "_usage_chunk",
+        "_usage_raw",
         "done",
         "finish_reasons",
         "usage",
@@ -53,13 +56,16 @@ class ChatStream:
         self._model = msgspec.json.encode(model)
         self._ask_usage = ask_usage
         self._choices = choices
+        self._named: object = None  # what the provider calls the model, where `_needle` was found
         self._needle: bytes | None = None
-        self._replacement = b'"model":' + self._model
+        self._replacement = b""
         self._open: set[int] = set()
         self._finished: set[int] = set()
         self._usage_chunk: bytes | None = None
-        self._last = b""
-        self._spoken = 0
+        self._usage_raw: bytes | None = None
+        self._last = b"{}"
+        self._spoken = 0  # bytes of text so far
+        self._counted = 0  # of those, what `usage` counts
         self.usage: Usage | None = None
         self.finish_reasons: list[str] = []
         self.done = False
@@ -74,19 +80,23 @@ class ChatStream:
         if data.strip() == b"[DONE]":
             return self._finish()
         read = chunk.read(data)
-        if event.name == "error" or read is None or read.error is not None:
+        if event.name == "error" or read is None or read.error:
             raise StreamError(_message(data))
         self._note(read)
-        self._last = data
-        if read.usage is not None:
-            self.usage = usage.from_openai(read.usage)
+        used = read.used
+        if used is not None:
+            self._note_usage(used)
             if not read.choices:
                 self._usage_chunk = data
                 return b""
-            return self._edit(data, drop_usage=True)
+        if read.choices is None:  # a ping, or whatever else is no chunk
+            return b""
+        self._last = data
+        if used is not None:
+            return sse.encode(self._edited(data, drop_usage=True))
         if b'"reasoning"' in data:
-            return self._edit(data)
-        return self._with_model(event.raw, data)
+            return sse.encode(self._edited(data))
+        return self._with_model(event, data, read.model)
 
     def end(self) -> bytes | None:
         """The provider's stream is over: what still belongs to the answer; None where it was cut short."""
@@ -95,22 +105,24 @@ class ChatStream:
         whole = self._finished and not self._open - self._finished and len(self._finished) >= self._choices
         return self._finish() if whole else None
 
-    def estimate(self, prompt: int) -> Usage:
-        """Give the provider's usage, or an estimate of what was generated so far."""
-        if self.usage is not None:
+    def estimate(self, prompt: Callable[[], int]) -> Usage:
+        """Give the provider's usage, estimating what it doesn't cover; `prompt` counts the prompt's tokens."""
+        unreported = -(-(self._spoken - self._counted) // _BYTES_PER_TOKEN)
+        if self.usage is None:
+            return Usage(prompt=prompt(), completion=unreported, estimated=True)
+        if not unreported:
             return self.usage
-        completion = -(-self._spoken // _BYTES_PER_TOKEN)
-        return Usage(prompt=prompt, completion=completion, estimated=True)
+        return msgspec.structs.replace(self.usage, completion=self.usage.completion + unreported, estimated=True)
 
-    def usage_chunk(self, used: Usage) -> bytes:
+    def usage_chunk(self, prompt: Callable[[], int]) -> bytes:
         """The last chunk before [DONE] for a client that asked for usage: no choices, only what was used."""
-        base = self._usage_chunk or self._last
-        value: dict[str, Any] = {}
-        if self._usage_chunk is not None:
-            value = msgspec.json.decode(self._usage_chunk)["usage"]
-        merged = usage.normal(value) or value if value else usage.as_openai(used)
-        fields: dict[str, bytes | None] = {"choices": b"[]", "usage": msgspec.json.encode(merged), "model": self._model}
-        return sse.encode(Document.parse(base).edit(fields))
+        used = self.estimate(prompt)
+        if self._usage_raw is not None and not used.estimated:
+            shown = usage.normal(self._usage_raw)
+        else:
+            shown = msgspec.json.encode(usage.as_openai(used))
+        fields: dict[str, bytes | None] = {"choices": b"[]", "usage": shown, "model": self._model}
+        return sse.encode(Document.parse(self._usage_chunk or self._last).edit(fields))
 
     @property
     def wants_usage(self) -> bool:
@@ -124,34 +136,44 @@ class ChatStream:
     def _note(self, read: chunk.Chunk) -> None:
         for choice in read.choices or ():
             self._open.add(choice.index)
-            if choice.finish_reason is not None:
+            if choice.finish_reason and choice.index not in self._finished:
                 self._finished.add(choice.index)
                 self.finish_reasons.append(choice.finish_reason)
             if choice.delta is not None:
                 self._spoken += _length(choice.delta)
 
-    def _with_model(self, raw: bytes, data: bytes) -> bytes:
+    def _note_usage(self, raw: bytes) -> None:
+        value = usage.decoded(raw)
+        if value is not None:
+            self.usage = usage.from_openai(value)
+            self._usage_raw = raw
+            self._counted = self._spoken
+
+    def _with_model(self, event: Event, data: bytes, named: object) -> bytes:
         """Replace the model's name where it stood in the chunk before; learn the place when it isn't there.
 
-        The needle holds unescaped quotes, so it can't be found inside a JSON string.
+        The needle holds unescaped quotes, so it can't be found inside a JSON string; more than one means that the
+        name stands in an inner object too.
         """
         needle = self._needle
-        if needle is not None and needle in raw:
-            return raw.replace(needle, self._replacement, 1)
-        return self._learn(raw, data)
+        if needle is not None and named == self._named and event.whole and event.raw.count(needle) == 1:
+            return event.raw.replace(needle, self._replacement)
+        return self._learn(event, data, named)
 
-    def _learn(self, raw: bytes, data: bytes) -> bytes:
-        edited = self._edit(data)
+    def _learn(self, event: Event, data: bytes, named: object) -> bytes:
+        edited = self._edited(data)
+        raw = event.raw.removeprefix(_BOM)  # something of ours may stand before it by now
         found = _MODEL.search(raw)
-        if found is not None:
-            tried = raw.replace(found[0], self._replacement, 1)
-            events = sse.Decoder(len(tried) + 1).feed(tried)
-            if len(events) == 1 and events[0].data is not None and _same(events[0].data, edited):
-                self._needle = found[0]
-                return tried
-        return edited
+        if found is None or not event.whole:
+            return sse.encode(edited)
+        replacement = found[1] + self._model
+        tried = raw.replace(found[0], replacement, 1)
+        if [one.data for one in _events(tried)] != [edited]:
+            return sse.encode(edited)
+        self._needle, self._replacement, self._named = found[0], replacement, named
+        return tried
 
-    def _edit(self, data: bytes, *, drop_usage: bool = False) -> bytes:
+    def _edited(self, data: bytes, *, drop_usage: bool = False) -> bytes:
         try:
             document = Document.parse(data)
             changes: dict[str, bytes | None] = {"model": self._model}
@@ -162,19 +184,21 @@ class ChatStream:
                 changes["choices"] = (
                     b"[" + b",".join(with_reasoning_content(c, "delta") for c in elements(choices)) + b"]"
                 )
-            return sse.encode(document.edit(changes))
+            return document.edit(changes)
         except InvalidRequest as error:
             raise StreamError(_message(data)) from error
 
 
-def _same(one: bytes, other: bytes) -> bool:
-    decoded: bool = msgspec.json.decode(one) == msgspec.json.decode(other.removeprefix(b"data: ").strip())
-    return decoded
+def _events(raw: bytes) -> list[Event]:
+    decoder = sse.Decoder(len(raw) + 1)
+    events = decoder.feed(raw)
+    last = decoder.flush()
+    return events if last is None else [*events, last]
 
 
 def _length(delta: chunk.Delta) -> int:
     spoken = 0
-    for text in (delta.content, delta.reasoning_content, delta.reasoning, delta.refusal):
+    for text in (delta.content, delta.reasoning_content or delta.reasoning, delta.refusal):
         if isinstance(text, str):
             spoken += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if delta.tool_calls:

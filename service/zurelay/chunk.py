@@ -18,6 +18,7 @@ class Delta(msgspec.Struct, gc=False):
     tool_calls: Any = None
     function_call: Any = None
     audio: Any = None
+    images: Any = None
 
     @property
     def has_token(self) -> bool:
@@ -30,11 +31,12 @@ class Delta(msgspec.Struct, gc=False):
             or self.tool_calls
             or self.function_call
             or self.audio
+            or self.images
         )
 
 
 class Choice(msgspec.Struct, gc=False):
-    """One choice's part of a chunk."""
+    """One choice's part of a chunk. Some send an empty finish_reason until there is one."""
 
     index: int = 0
     delta: Delta | None = None
@@ -42,17 +44,24 @@ class Choice(msgspec.Struct, gc=False):
 
 
 class Chunk(msgspec.Struct, gc=False):
-    """A chunk. `usage` is None where the provider gave none or null."""
+    """A chunk. `model` is what the provider calls it; `usage` is an object's bytes, or whatever stands there."""
 
     choices: list[Choice] | None = None
-    usage: dict[str, Any] | None = None
+    usage: msgspec.Raw = msgspec.Raw()
     error: Any = None
+    model: Any = None
+
+    @property
+    def used(self) -> bytes | None:
+        """The usage object's bytes; None where the provider gave none."""
+        raw = bytes(self.usage)
+        return raw if raw.startswith(b"{") else None
 
     @property
     def has_token(self) -> bool:
         """Whether this is a first token: content, reasoning, refusal, a tool call, or a finish."""
         return any(
-            choice.finish_reason is not None or (choice.delta is not None and choice.delta.has_token)
+            choice.finish_reason or (choice.delta is not None and choice.delta.has_token)
             for choice in self.choices or ()
         )
 
@@ -85,7 +94,7 @@ def seen(name: str, data: bytes | None) -> Seen:
     if data.strip() == b"[DONE]":
         return Seen.END
     chunk = read(data)
-    if name == "error" or (chunk is not None and chunk.error is not None):
+    if name == "error" or (chunk is not None and chunk.error):
         return Seen.ERROR
     if chunk is None:
         return Seen.BAD

@@ -9,8 +9,8 @@ import msgspec
 from zurelay import effort
 from zurelay.access import Caller
 from zurelay.catalog import Catalog, RouteFacts
-from zurelay.errors import InvalidRequest, ModelUnavailable
-from zurelay.model import Effort, Endpoint, Format, Model, Params
+from zurelay.errors import InvalidRequest
+from zurelay.model import Effort, Model, Params
 from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
 from zurelay.request import ChatRequest
 
@@ -42,7 +42,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
     """Plan a request for a model that the client named."""
-    named = catalog.find(request.model)
+    named = catalog.find(request.model, allowed=facts.caller.may_use)
     facts.caller.demand(named)
     others = _others(catalog, request, facts, named)
     asked = _asked_effort(request, named)
@@ -83,7 +83,7 @@ def _asked_effort(request: ChatRequest, named: Model) -> Effort | None:
 
 def _others(catalog: Catalog, request: ChatRequest, facts: Facts, named: Model) -> list[Model]:
     """The models that smart routing adds: the request's list, else the model's fallbacks."""
-    listed = [_listed(catalog, name) for name in request.models or ()]
+    listed = [_listed(catalog, name, facts.caller) for name in request.models or ()]
     on = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
     if not on:
         return []
@@ -97,12 +97,12 @@ def listed_once(models: Iterable[Model]) -> list[Model]:
     return list({model.id: model for model in models}.values())
 
 
-def _listed(catalog: Catalog, name: str) -> Model:
+def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
     if catalog.is_auto(name):
         raise InvalidRequest(
             f"models can't hold {name}: ask for it as the model, or list models by name.", param="models"
         )
-    return catalog.find(name, param="models")
+    return catalog.find(name, param="models", allowed=caller.may_use)
 
 
 def _attempts(

@@ -1,17 +1,17 @@
 """The one error tree. Each error carries its status, type and code (SPEC 10); `error_body` maps it once, at the edge.
 
-    ZurelayError
-    +-- InvalidRequest 400      invalid_json, invalid_request, invalid_reasoning_effort, unsupported_content, ...
-    +-- Unauthenticated 401     invalid_api_key
-    +-- Forbidden 403           model_not_allowed, policy_denied
-    +-- NotFound 404            model_not_found, not_found
-    +-- MethodNotAllowed 405    method_not_allowed
-    +-- TooLarge 413            request_too_large
-    +-- UnsupportedEncoding 415 unsupported_encoding
-    +-- LimitExceeded 429       rate_limit_exceeded, insufficient_quota
-    +-- ModelUnavailable 503    model_unavailable
-    +-- GatewayUnavailable 503  gateway_unavailable
-    +-- ProviderRefusal 4xx     the provider's own status, in our shape
+ZurelayError
++-- InvalidRequest 400      invalid_json, invalid_request, invalid_reasoning_effort, unsupported_content, ...
++-- Unauthenticated 401     invalid_api_key
++-- Forbidden 403           model_not_allowed, policy_denied
++-- NotFound 404            model_not_found, not_found
++-- MethodNotAllowed 405    method_not_allowed
++-- TooLarge 413            request_too_large
++-- UnsupportedEncoding 415 unsupported_encoding
++-- LimitExceeded 429       rate_limit_exceeded, insufficient_quota
++-- ModelUnavailable 503    model_unavailable
++-- GatewayUnavailable 503  gateway_unavailable
++-- ProviderRefusal 4xx     the provider's own status, in our shape
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An error on its way from an attempt to the relay, which answers the client: one header's value, and back."""
+"""How a streamed request fails: an attempt's error on its way to the relay, as a header's value, and the relay's own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def encode(error: ZurelayError) -> str:
         retry_after=error.retry_after,
         should_retry=error.should_retry,
     )
-    return json.dumps(msgspec.to_builtins(value), ensure_ascii=True)
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=True).replace("\x7f", "\\u007f")
 
 
 def decode(text: str) -> ZurelayError:
@@ -60,5 +60,43 @@ def of_local_reply(status: int, retry_after: str | None) -> ZurelayError:
     return ModelUnavailable(
         f"Every attempt to get an answer failed. Try again in {seconds} s, or ask another model.",
         retry_after=seconds,
+        should_retry=False,
+    )
+
+
+def lost() -> ModelUnavailable:
+    """The request's way to the model ended without an answer."""
+    return ModelUnavailable(
+        "The request was lost on its way to the model. Try again.", retry_after=refusal.DEFAULT_WAIT
+    )
+
+
+def timed_out() -> ModelUnavailable:
+    """No attempt began to answer within `total`."""
+    return ModelUnavailable(
+        "No model began to answer in time. Try again, or ask for less reasoning effort.",
+        retry_after=refusal.DEFAULT_WAIT,
+        should_retry=False,
+    )
+
+
+def stalled() -> ModelUnavailable:
+    """A stream fell silent for `idle`."""
+    return ModelUnavailable(
+        "The model stopped in the middle of its answer. Try again.", retry_after=refusal.DEFAULT_WAIT
+    )
+
+
+def broken(said: str = "") -> ModelUnavailable:
+    """A stream went wrong or was cut short; `said` is the provider's own message."""
+    quoted = f" The provider said: {said}" if said else ""
+    return ModelUnavailable(f"The model's answer broke off. Try again.{quoted}", retry_after=refusal.DEFAULT_WAIT)
+
+
+def unread(limit: int) -> ModelUnavailable:
+    """A stream grew beyond the bytes that we hold for a client."""
+    return ModelUnavailable(
+        f"The answer is larger than the {limit} bytes that one stream may hold. Ask for less.",
+        retry_after=refusal.DEFAULT_WAIT,
         should_retry=False,
     )

@@ -78,17 +78,17 @@ class _Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._refusal = 0
         self._head = self._size = 0
-        self._in_head = self._deaf = False
+        self._in_head = self._begun = self._deaf = False
         self.task: asyncio.Task[None] | None = None
         self.writable = asyncio.Event()
         self.writable.set()
-        self.lost = False
+        self._cut = False
+        self.left = False
 
     def cut(self) -> None:
-        """Drop the connection now; its handler is cancelled, though its client didn't leave."""
+        """Drop the connection now, which cancels its handler, though its client didn't leave."""
+        self._cut = True
         self.transport.abort()
-        if self.task is not None:
-            self.task.cancel()
 
     # What asyncio calls.
 
@@ -98,7 +98,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         _logger.debug("connection %d ended: %s", self._number, exc or "closed")
-        self.lost = True
+        self.left = not self._cut
         self._server.connections.discard(self)
         self._disarm()
         if self.task is not None:
@@ -113,21 +113,22 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
-        if self._in_head:
-            self._count_head(len(data))
+        self._begun = not self._in_head
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._deaf = True  # we stay with HTTP/1.1, as RFC 9110, 7.8 allows
         except httptools.HttpParserError:
             self._refusal = self._refusal or 400
+        if self._in_head and not self._begun:  # all of it went into a header that the parser still gathers
+            self._count_head(len(data))
         if self._refusal and not self._deaf:
             self._refuse(self._refusal)
 
     # What httptools calls.
 
     def on_message_begin(self) -> None:
-        self._in_head = True
+        self._in_head = self._begun = True
         self._head = self._size = 0
         self._target = b""
         self._headers: list[tuple[str, str]] = []

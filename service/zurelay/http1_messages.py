@@ -22,7 +22,7 @@ class Wire(Protocol):
 
     transport: asyncio.Transport
     writable: asyncio.Event
-    lost: bool
+    left: bool
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class Reply:
     @property
     def left(self) -> bool:
         """Whether the client went before the end."""
-        return self._wire.lost and not self.finished
+        return self._wire.left and not self.finished
 
     @property
     def full(self) -> bool:

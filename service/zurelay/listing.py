@@ -7,7 +7,6 @@ from typing import Any
 
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
-from zurelay.errors import NotFound
 from zurelay.model import AUTO_ID, Feature, Input, Model
 
 _OWNER = "zurelay"
@@ -32,16 +31,16 @@ def one_model(catalog: Catalog, caller: Caller, name: str) -> dict[str, Any]:
     """One model by id or alias; a model that the key may not use isn't there."""
     if catalog.is_auto(name) and catalog.settings.auto is not None and caller.may_use_auto:
         return _auto_entry(catalog)
-    model = catalog.find(name)
-    if not caller.may_use(model.id):
-        raise NotFound(f"There is no model {name!r} for this key.", code="model_not_found", param="model")
+    model = catalog.get(name)
+    if model is None or not caller.may_use(model.id):
+        raise catalog.unknown(name, allowed=caller.may_use)
     return _entry(model)
 
 
 def _entry(model: Model) -> dict[str, Any]:
     found = _base(model.id, model.display_name or model.id, model.created)
-    found["context_window"] = model.context_window
-    found["max_output"] = model.max_output
+    found["context_window"] = found["max_input_tokens"] = model.context_window
+    found["max_output"] = found["max_tokens"] = model.max_output
     found["inputs"] = _inputs(model.inputs)
     found["features"] = _features(model.features)
     found["aliases"] = list(model.aliases)
@@ -52,7 +51,7 @@ def _entry(model: Model) -> dict[str, Any]:
     }
     price = model.price
     found["price"] = price and {
-        name: str(value)
+        name: format(value, "f")
         for name in ("input", "cached_input", "cache_write", "output")
         if (value := getattr(price, name)) is not None
     }
@@ -64,7 +63,7 @@ def _auto_entry(catalog: Catalog) -> dict[str, Any]:
     names = dict.fromkeys((*auto.simple, *auto.standard, *auto.complex)) if auto is not None else {}
     models = [catalog.find(name) for name in names]
     found = _base(AUTO_ID, "Zurelay Auto", 0)
-    found["context_window"] = max((model.context_window for model in models), default=0)
+    found["context_window"] = found["max_input_tokens"] = max((model.context_window for model in models), default=0)
     found["inputs"] = _inputs(frozenset().union(*(model.inputs for model in models)))
     found["features"] = _features(frozenset().union(*(model.features for model in models)))
     levels = sorted({level for model in models if model.reasoning for level in model.reasoning.levels})
@@ -84,6 +83,7 @@ def _base(model_id: str, display_name: str, created: int) -> dict[str, Any]:
         "type": "model",
         "display_name": display_name,
         "created_at": created_at,
+        "lifecycle": "active",
     }
 
 

@@ -88,10 +88,10 @@ _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 MAX_DEPTH = 8
 
 
-def found(body: Mapping[str, Any]) -> frozenset[Input]:
-    """Every kind of media in a decoded request, text left out."""
+def found(body: Any) -> frozenset[Input]:
+    """Every kind of media in a decoded request, text left out. What has the wrong type counts as absent."""
     kinds: set[Input] = set()
-    messages = body.get("messages")
+    messages = body.get("messages") if isinstance(body, Mapping) else None
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict):
             kinds.update(kind for _, kind in parts(message.get("content")))

@@ -1,4 +1,4 @@
-"""An OpenAI-format provider's complete answer, made the client's: the catalog's model, reasoning_content, usage (SPEC 7)."""
+"""An OpenAI-format provider's complete answer, made the client's: the catalog's model, reasoning, usage (SPEC 7)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ class BadAnswerError(Exception):
         self.reason = reason
 
 
+class _Message(msgspec.Struct):
+    """Whatever the model said."""
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: Any = None
+
+
+_CHOICES = msgspec.json.Decoder(list[_Choice])
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The client's body, and what was used if the provider said so."""
 
@@ -36,19 +48,29 @@ def read(body: bytes, model: str) -> Answer:
     """Check a provider's complete answer and rewrite what must differ; all other bytes stay."""
     try:
         document = Document.parse(body)
-        choices = document.raw("choices")
-        if choices is None or not choices.startswith(b"["):
-            raise BadAnswerError(Reason.ERROR_BODY if document.raw("error") is not None else Reason.NOT_JSON)
-        items = elements(choices)
+        if _is_error(document):
+            raise BadAnswerError(Reason.ERROR_BODY)
+        choices = document.value("choices", _CHOICES)
+        if choices is None:
+            raise BadAnswerError(Reason.NOT_JSON)
+        if not choices:
+            raise BadAnswerError(Reason.NO_TOKEN)
+        changes: dict[str, bytes | None] = {"model": msgspec.json.encode(model)}
+        raw = document.raw("choices") or b""
+        if b'"reasoning"' in raw:
+            changes["choices"] = (
+                b"[" + b",".join(with_reasoning_content(one, "message") for one in elements(raw)) + b"]"
+            )
+        used = _usage(document, changes)
     except InvalidRequest as error:
         raise BadAnswerError(Reason.NOT_JSON) from error
-    if not items:
-        raise BadAnswerError(Reason.ERROR_BODY if document.raw("error") is not None else Reason.NO_TOKEN)
-    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(model)}
-    if b'"reasoning"' in choices:
-        changes["choices"] = b"[" + b",".join(with_reasoning_content(item, "message") for item in items) + b"]"
-    used = _usage(document, changes)
-    return Answer(document.edit(changes), used, _finish_reasons(items))
+    reasons = tuple(choice.finish_reason for choice in choices if isinstance(choice.finish_reason, str))
+    return Answer(document.edit(changes), used, reasons)
+
+
+def _is_error(document: Document) -> bool:
+    """Tell an error that came as a success; some send an empty one beside their answer."""
+    return document.raw("error") not in (None, b"{}", b"[]", b'""', b"false")
 
 
 def with_reasoning_content(choice: bytes, member: str) -> bytes:
@@ -64,28 +86,13 @@ def with_reasoning_content(choice: bytes, member: str) -> bytes:
     reasoning = message.raw(_REASONING)
     if reasoning is None or not reasoning.startswith(b'"') or message.raw(_REASONING_CONTENT) is not None:
         return choice
-    changes: dict[str, bytes | None] = {_REASONING_CONTENT: None} if _REASONING_CONTENT in message.names else {}
-    return document.edit({member: message.edit(changes, rename={_REASONING: _REASONING_CONTENT})})
+    return document.edit({member: message.edit({}, rename={_REASONING: _REASONING_CONTENT})})
 
 
 def _usage(document: Document, changes: dict[str, bytes | None]) -> Usage | None:
     raw = document.raw("usage")
-    if raw is None or not raw.startswith(b"{"):
+    value = usage.decoded(raw) if raw is not None else None
+    if raw is None or value is None:
         return None
-    value: dict[str, Any] = msgspec.json.decode(raw)
-    better = usage.normal(value)
-    if better is not None:
-        changes["usage"] = msgspec.json.encode(better)
+    changes["usage"] = usage.normal(raw)
     return usage.from_openai(value)
-
-
-class _Choice(msgspec.Struct):
-    finish_reason: str | None = None
-
-
-def _finish_reasons(items: list[bytes]) -> tuple[str, ...]:
-    try:
-        found = [msgspec.json.decode(item, type=_Choice).finish_reason for item in items]
-    except msgspec.ValidationError:
-        return ()
-    return tuple(reason for reason in found if reason)

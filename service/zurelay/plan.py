@@ -109,7 +109,10 @@ def remaining(plan: Plan, number: int, reason: Reason) -> tuple[Attempt, ...]:
     if reason in _NO_SECOND_TRY:
         rest = _without_second_try(rest, current)
     if reason is Reason.CONTEXT_LENGTH:
-        rest = tuple(attempt for attempt in rest if attempt.window > current.window)
+        larger = tuple(attempt for attempt in rest if attempt.window > current.window)
+        # Any 400 of a model that the client didn't name moves on (SPEC 5): another may count fewer tokens.
+        others = tuple(attempt for attempt in rest if attempt.model != current.model)
+        rest = larger or (() if current.named else others)
     return rest
 
 

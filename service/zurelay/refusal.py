@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from zurelay.plan import Reason
 
+MOST_BODY = 512 << 10  # bytes of an error body that are read: some echo the request in it
 MOST_MESSAGE = 2_000  # characters of a provider's message that we pass on
 MOST_WAIT = 60  # seconds: the longest that a Retry-After sets a route aside (SPEC 5)
+DEFAULT_WAIT = 5  # seconds: retry-after where no provider gave one (SPEC 10)
+
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_LONG = 10**6  # seconds: longer is as good as never
 
 _REASONS = {401: Reason.DENIED, 403: Reason.DENIED, 404: Reason.DENIED, 429: Reason.RETRY_LATER}
 _PASSING = frozenset({408, 409, 425})
 _LENGTH_CODES = frozenset({"context_length_exceeded", "string_above_max_length", "context_window_exceeded"})
-# How the providers say it in prose, where they have no code for it (OpenAI, vLLM, Anthropic, Mistral, Gemini's front).
+# How the providers say it in prose, where they have no code for it.
 _LENGTH_WORDS = re.compile(
-    r"prompt is too long|maximum context length|context[ _-]?(?:length|window)|exceeds? (?:the )?(?:model'?s )?"
-    r"(?:max(?:imum)? )?(?:input )?(?:context|token)|too many (?:input )?tokens|input token count",
+    r"(?:prompt|input) is too long"  # Anthropic, Bedrock
+    r"|maximum (?:context|prompt|model) length"  # OpenAI, vLLM, Mistral, xAI
+    r"|context[ _-]?(?:length|window|size)"  # OpenAI, MiniMax, SGLang, llama.cpp
+    r"|exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:input )?(?:context|token)"  # Anthropic, Kimi
+    r"|too many (?:input )?tokens"  # Cohere
+    r"|(?:prompt|input) token count"  # Gemini, GitHub
+    r"|prompt exceeds max length"  # Z.ai
+    r"|range of input length should be"  # Qwen
+    r"|reduce the length of the (?:messages|prompt)",  # Groq, Cerebras
     re.IGNORECASE,
 )
 
@@ -35,21 +49,35 @@ class ProviderError(msgspec.Struct, frozen=True):
 
 def read(body: bytes) -> ProviderError:
     """Read an error body; one of no known shape gives an empty message."""
+    if len(body) > MOST_BODY:
+        return ProviderError()
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return ProviderError()
     if isinstance(value, list) and value:  # Gemini's OpenAI front answers with a list of one
         value = value[0]
-    inner = value.get("error", value) if isinstance(value, dict) else {}
-    if isinstance(inner, str):
-        return ProviderError(message=inner[:MOST_MESSAGE])
-    if not isinstance(inner, dict):
-        return ProviderError()
-    message = _text(inner, "message") or _text(inner, "detail") or ""
-    return ProviderError(
-        message=message[:MOST_MESSAGE], code=_text(inner, "code"), param=_text(inner, "param")
-    )
+    if not isinstance(value, dict):
+        return ProviderError(message=value[:MOST_MESSAGE]) if isinstance(value, str) else ProviderError()
+    inner = value.get("error")
+    if isinstance(inner, str) and inner:  # Ollama, xAI
+        return ProviderError(inner[:MOST_MESSAGE], _text(value, "code"))
+    holder = inner if isinstance(inner, dict) else value
+    message, place = _said(holder)
+    return ProviderError(message[:MOST_MESSAGE], _text(holder, "code"), _text(holder, "param") or place)
+
+
+def _said(holder: dict[str, Any]) -> tuple[str, str | None]:
+    """Find the message, and what it is about where it comes as a list of FastAPI's details (Mistral, vLLM)."""
+    found = holder.get("message") or holder.get("detail") or ""
+    if isinstance(found, dict):
+        found = found.get("detail") or found.get("message") or ""
+    if not isinstance(found, list):
+        return (found, None) if isinstance(found, str) else ("", None)
+    first = found[0] if found and isinstance(found[0], dict) else {}
+    message, loc = _text(first, "msg") or "", first.get("loc")
+    place = ".".join(str(step) for step in loc if step != "body")[:100] if isinstance(loc, list) else ""
+    return (f"{place}: {message}", place) if place and message else (message, None)
 
 
 def _text(value: dict[str, Any], name: str) -> str | None:
@@ -82,12 +110,18 @@ def retry_after(value: str | None, now: float) -> int | None:
     if value is None:
         return None
     text = value.strip()
-    if text.isascii() and text.isdigit():
-        return min(int(text[:9]), 10**6)
+    if _SECONDS.fullmatch(text):  # some send a fraction
+        return math.ceil(min(float(text), _LONG))
     try:
         when = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, TypeError, IndexError, OverflowError):  # the parser is no strict one
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=dt.UTC)
-    return max(0, round(when.timestamp() - now))
+    return math.ceil(min(max(0.0, when.timestamp() - now), _LONG))
+
+
+def wait(named: Iterable[int]) -> int:
+    """Say when to ask again, in seconds: the soonest that a provider named, 1 to 60, else 5 (SPEC 10)."""
+    soonest = min(named, default=DEFAULT_WAIT)
+    return max(1, min(soonest, MOST_WAIT))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from zurelay import attempt, failure
+from zurelay import chunk, failure
 from zurelay.chat_stream import ChatStream, StreamError
 from zurelay.encoding import ContentDecoder
-from zurelay.errors import ModelUnavailable, ZurelayError, error_body
+from zurelay.errors import ZurelayError, error_body
 from zurelay.plan import Plan
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
@@ -116,7 +116,7 @@ class Relay:
     @property
     def usage(self) -> Usage | None:
         """What was used: as the provider said, else an estimate; None where no answer began."""
-        return self._stream.estimate(self._estimate_prompt()) if self._stream is not None else None
+        return self._stream.estimate(self._estimate_prompt) if self._stream is not None else None
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -128,11 +128,13 @@ class Relay:
         if self.outcome is not Outcome.UNDER_WAY:
             return []
         if self._flowing and now >= self._heard + self._times.idle:
-            return self._fail(_stalled(), now)
+            return self._fail(failure.stalled(), now)
         if not self._flowing and now >= self._began + self._times.total:
-            return self._fail(_timed_out(), now)
+            return self._fail(failure.timed_out(), now)
         if not self._opened and self._times.open_after is not None and now >= self._began + self._times.open_after:
-            return [self._open(early_headers(self._plan), self._heartbeat, now)]
+            self.kept_alive += 1
+            headers = answer_headers(self._head) if self._flowing else early_headers(self._plan)
+            return [self._open(headers, self._heartbeat, now)]
         if self._opened and self._times.keepalive is not None and now >= self._sent_at + self._times.keepalive:
             self.kept_alive += 1
             return [self._send(self._heartbeat, now)]
@@ -140,6 +142,8 @@ class Relay:
 
     def head(self, status: int, headers: Mapping[str, str], now: float) -> list[Output]:
         """Take the head of the egress listener's answer."""
+        if self.outcome is not Outcome.UNDER_WAY or self._stream is not None:
+            return []
         self._heard = now
         model = headers.get("x-zurelay-model")
         if status >= 300 or model is None:  # noqa: PLR2004  # RFC 9110, 15: no success
@@ -148,7 +152,10 @@ class Relay:
         self._flowing = True
         self._stream = self._make_stream(model)
         coding = headers.get("content-encoding")
-        self._unpack = ContentDecoder(coding, self._limit) if coding else None
+        try:
+            self._unpack = ContentDecoder(coding, self._limit) if coding else None
+        except ZurelayError:
+            return self._fail(failure.broken(), now)
         return []
 
     def body(self, data: bytes, now: float) -> list[Output]:
@@ -163,20 +170,21 @@ class Relay:
             for event in events:
                 out += self._client_bytes(stream, event)
         except StreamError as error:
-            return self._flush(out, now) + self._fail(_broken(error.message), now)
+            return self._flush(out, now) + self._fail(failure.broken(error.message), now)
         except (SseError, ZurelayError):
-            return self._flush(out, now) + self._fail(_broken(""), now)
+            return self._flush(out, now) + self._fail(failure.broken(), now)
         if self._sent + len(out) > self._limit:
-            return self._fail(_unread(self._limit), now)
+            return self._fail(failure.unread(self._limit), now)
         if stream.done:
             self.outcome = Outcome.ANSWERED
         return self._flush(out, now)
 
     def _client_bytes(self, stream: ChatStream, event: Event) -> bytes:
         piece = stream.feed(event)
-        if stream.done and piece and stream.wants_usage:
-            return stream.usage_chunk(stream.estimate(self._estimate_prompt())) + piece
-        return piece
+        return self._usage_chunk(stream) + piece if stream.done and piece else piece
+
+    def _usage_chunk(self, stream: ChatStream) -> bytes:
+        return stream.usage_chunk(self._estimate_prompt) if stream.wants_usage else b""
 
     def end(self, now: float, *, clean: bool) -> list[Output]:
         """Take the end of the provider's stream; `clean` when its framing said so."""
@@ -184,20 +192,21 @@ class Relay:
             return []
         stream = self._stream
         if stream is None:
-            return self._fail(_lost(), now)
+            return self._fail(failure.lost(), now)
         out = bytearray()
-        rest = self._decoder.flush()
         try:
-            if rest is not None:
+            rest = self._decoder.flush()
+            if rest is not None and not _is_cut(rest):
                 out += self._client_bytes(stream, rest)
+            tail = stream.end() if clean or rest is None else None
+            if tail:
+                out += self._usage_chunk(stream) + tail
         except StreamError as error:
-            return self._fail(_broken(error.message), now)
-        tail = stream.end() if clean else None
-        if tail is None and not stream.done:
-            return self._flush(out, now) + self._fail(_broken(""), now)
-        if tail and stream.wants_usage:
-            out += stream.usage_chunk(stream.estimate(self._estimate_prompt()))
-        out += tail or b""
+            return self._fail(failure.broken(error.message), now)
+        except (SseError, ZurelayError):
+            return self._fail(failure.broken(), now)
+        if not stream.done:
+            return self._flush(out, now) + self._fail(failure.broken(), now)
         self.outcome = Outcome.ANSWERED
         return self._flush(out, now)
 
@@ -227,6 +236,7 @@ class Relay:
             return [self._send(b"data: " + body + b"\n\n", now, end=True)]
         self.outcome = Outcome.REFUSED
         headers = {"content-type": "application/json", "x-zurelay-request-id": self._plan.request_id, **error.headers()}
+        attempts = attempts or self._head.get("x-zurelay-attempts")
         if attempts is not None:
             headers["x-zurelay-attempts"] = attempts
         return [Output(status=error.status, headers=headers, data=body, end=True)]
@@ -255,33 +265,12 @@ def early_headers(plan: Plan) -> dict[str, str]:
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
 
 
+def _is_cut(rest: Event) -> bool:
+    """Tell whether the stream stopped in the middle of this block, and not only before its blank line."""
+    data = (rest.data or b"").strip()
+    return not rest.whole and data != b"[DONE]" and chunk.read(data) is None
+
+
 def _cause(status: int, headers: Mapping[str, str]) -> ZurelayError:
     told = headers.get(FAILURE)
     return failure.decode(told) if told else failure.of_local_reply(status, headers.get("retry-after"))
-
-
-def _lost() -> ZurelayError:
-    return ModelUnavailable(
-        "The request was lost on its way to the model. Try again.", retry_after=attempt.DEFAULT_WAIT
-    )
-
-
-def _timed_out() -> ZurelayError:
-    return ModelUnavailable(
-        "No model began to answer in time. Try again, or ask for less reasoning effort.",
-        retry_after=attempt.DEFAULT_WAIT,
-        should_retry=False,
-    )
-
-
-def _stalled() -> ZurelayError:
-    return ModelUnavailable("The model stopped in the middle of its answer. Try again.")
-
-
-def _broken(message: str) -> ZurelayError:
-    said = f" It said: {message}" if message else ""
-    return ModelUnavailable(f"The model's answer broke off.{said} Try again.")
-
-
-def _unread(limit: int) -> ZurelayError:
-    return ModelUnavailable(f"The answer is larger than the {limit} bytes that one stream may hold. Ask for less.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -93,13 +94,22 @@ class ChatRequest:
     @cached_property
     def max_output(self) -> int | None:
         """The most tokens that the client lets the answer have."""
-        newer = self.document.value("max_completion_tokens", int)
-        return newer if newer is not None else self.document.value("max_tokens", int)
+        for field in ("max_completion_tokens", "max_tokens"):
+            most = self.document.value(field, int)
+            if most is not None and most < 0:
+                raise InvalidRequest(f"`{field}`: expected a positive number, got {str(most)[:20]}.", param=field)
+            if most is not None:
+                return most
+        return None
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
-        """The whole request, decoded."""
-        decoded: dict[str, Any] = msgspec.json.decode(self.document.data)
+        """The whole request, decoded; numbers too long to hold are floats, perhaps infinite."""
+        decoded: dict[str, Any]
+        try:
+            decoded = msgspec.json.decode(self.document.data)
+        except msgspec.ValidationError:  # a number out of range is legal JSON (SPEC 3)
+            decoded = json.loads(self.document.data, parse_int=float)
         return decoded
 
     @cached_property
@@ -116,7 +126,7 @@ class ChatRequest:
     def features(self) -> frozenset[Feature]:
         """The features that it uses."""
         found = set()
-        if self.document.raw("tools") not in (None, b"[]"):
+        if any(self.document.value(field, list[msgspec.Raw]) for field in ("tools", "functions")):
             found.add(Feature.TOOLS)
         if self._wants_schema():
             found.add(Feature.JSON_SCHEMA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from zurelay.errors import InvalidRequest
 from zurelay.jsonedit import Document
 from zurelay.plan import Attempt
 
@@ -18,23 +19,29 @@ def common(document: Document, *, stream: bool) -> bytes:
         changes["models"] = None
     if stream:
         options = document.raw(_STREAM_OPTIONS)
-        asked = _ASK_USAGE if options is None else Document.parse(options).edit({"include_usage": b"true"})
+        asked = _ASK_USAGE if options is None else _with_usage(options)
         if asked != options:
             changes[_STREAM_OPTIONS] = asked
     return document.edit(changes) if changes else document.data
 
 
+def _with_usage(options: bytes) -> bytes:
+    if not options.startswith(b"{"):
+        raise InvalidRequest("`stream_options`: expected an object; leave it out or send {...}.", param=_STREAM_OPTIONS)
+    return Document.parse(options).edit({"include_usage": b"true"})
+
+
 def for_attempt(document: Document, attempt: Attempt) -> bytes:
     """The body for one route of an OpenAI-format provider."""
     changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream)}
+    effort = msgspec.json.encode(attempt.effort) if attempt.effort is not None else None
+    if effort is not None or "reasoning_effort" in document.names:
+        changes["reasoning_effort"] = effort
     rename = {old: new for old, new in attempt.rename.items() if old in document.names}
     for old, new in list(rename.items()):
         if document.raw(new) is not None:  # both were sent: the one that the provider knows counts
             changes[old] = None
             del rename[old]
-    effort = msgspec.json.encode(attempt.effort) if attempt.effort is not None else None
-    if effort is not None or "reasoning_effort" in document.names:
-        changes["reasoning_effort"] = effort
     changes.update((field, None) for field in attempt.drop if field in document.names and field not in rename)
     return document.edit(changes, rename=rename)
 

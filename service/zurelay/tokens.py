@@ -8,6 +8,7 @@ evenly spread windows stand for the whole.
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 import string
@@ -82,8 +83,10 @@ _SCRIPTS: tuple[tuple[str, bytes, dict[str, str]], ...] = (
 PRICES: dict[str, float] = msgspec.json.decode(pkgutil.get_data("zurelay", "data/tokens.json") or b"")["prices"]
 
 
-def estimate(body: Mapping[str, Any]) -> int:
+def estimate(body: Any) -> int:
     """Prompt tokens of a decoded chat or messages body: never meant to be short, seldom a quarter too long."""
+    if not isinstance(body, Mapping):
+        return 0
     texts: list[str] = []
     flat = PER_REQUEST
     messages = body.get("messages")
@@ -195,7 +198,10 @@ def _gather(content: Any, texts: list[str], depth: int = 0) -> None:
 def _encoded(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can carry as an escape
+        return json.dumps(value)
 
 
 def _of_media(part: Mapping[str, Any], kind: Input) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-_MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mistake
+from zurelay.jsonedit import Document
+
+_MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mistake, and counts as none
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,11 +56,7 @@ def from_openai(value: Mapping[str, Any]) -> Usage:
 
 def as_openai(usage: Usage) -> dict[str, Any]:
     """Write the fields of an OpenAI usage object that we answer for."""
-    found: dict[str, Any] = {
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "total_tokens": usage.total,
-    }
+    found: dict[str, Any] = _counts(usage)
     details = {"cached_tokens": usage.cached}
     if usage.cache_written:
         details["cache_write_tokens"] = usage.cache_written
@@ -66,30 +65,54 @@ def as_openai(usage: Usage) -> dict[str, Any]:
     return found
 
 
-def normal(value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the usage object a client should see; None where the provider's is already as it should be."""
-    usage = from_openai(value)
-    wanted = as_openai(usage)
-    details = _object(value, "prompt_tokens_details")
-    same_counts = all(
-        value.get(name) == wanted[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")
-    )
-    if same_counts and (not usage.cached or details.get("cached_tokens") == usage.cached):
+def decoded(raw: bytes) -> dict[str, Any] | None:
+    """Decode a provider's usage object; None for what is none, or empty."""
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.ValidationError:  # a number out of range: legal JSON
+        value = json.loads(raw, parse_int=float)
+    except msgspec.DecodeError:  # an empty value: the field isn't there
         return None
-    merged = {**value, **wanted}
-    merged["prompt_tokens_details"] = {**details, **wanted["prompt_tokens_details"]}
-    merged["completion_tokens_details"] = {
-        **_object(value, "completion_tokens_details"),
-        **wanted["completion_tokens_details"],
-    }
-    return merged
+    return value or None if isinstance(value, dict) else None
+
+
+def normal(raw: bytes) -> bytes:
+    """Give the usage object that a client should see: the provider's, with the counts that differ put right."""
+    value = decoded(raw)
+    if value is None:
+        return raw
+    usage = from_openai(value)
+    changes = _corrected(value, _counts(usage))
+    for field, counts in (
+        ("prompt_tokens_details", {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_written}),
+        ("completion_tokens_details", {"reasoning_tokens": usage.reasoning}),
+    ):
+        inner = _object(value, field)
+        wrong = _corrected(inner, {name: count for name, count in counts.items() if count or inner.get(name)})
+        if wrong:
+            there = Document.parse(raw).raw(field) if inner else None
+            changes[field] = Document.parse(there or b"{}").edit(wrong)
+    return Document.parse(raw).edit(changes) if changes else raw
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    return {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "total_tokens": usage.total}
+
+
+def _corrected(value: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, bytes | None]:
+    """The counts that must differ from what stands there, written out."""
+    return {name: b"%d" % count for name, count in wanted.items() if not _is(value.get(name), count)}
+
+
+def _is(found: Any, count: int) -> bool:
+    return type(found) is int and found == count
 
 
 def _count(value: Mapping[str, Any], name: str) -> int:
     found = value.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= _MOST_TOKENS:
         return 0
-    return int(max(0, min(found, _MOST_TOKENS)))
+    return int(found)
 
 
 def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from google.protobuf import any_pb2
 
+from zurelay import attempt
 from zurelay import plan as plans
 from zurelay.plan import Plan
 from zurelay.protos import core_pb2, ext_proc_pb2, priority_group_pb2
@@ -90,6 +91,9 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Ite
     fields["plan"].string_value = plans.encode(plan).decode()
     fields["request_id"].string_value = plan.request_id
     fields["shape"].string_value = plan.endpoint.value
+    # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
+    fields["tries"].string_value = str(len(plan.attempts))
+    fields["retry_after"].string_value = str(attempt.wait(plan.past))
 
 
 def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
@@ -170,7 +174,6 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     plan: Plan | None = None
     groups: list[str] = []
-    retry_after: int | None = None
 
 
 def response_headers(mutation: Mutation | None = None) -> bytes:
@@ -199,9 +202,6 @@ def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.Comm
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
     if mutation.plan is not None:
         _set_plan(response, mutation.plan, mutation.groups)
-    if mutation.retry_after is not None:
-        fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
-        fields["retry_after"].string_value = str(mutation.retry_after)
 
 
 PASS_HEADERS = response_headers()

@@ -68,6 +68,13 @@ class Held:
             self._bodies.take(self._size - self._taken)
             self._taken = self._size
 
+    def decoded(self, size: int) -> None:
+        """The body takes `size` bytes now that its coding is undone."""
+        self._check(size)
+        if size > self._taken:
+            self._bodies.take(size - self._taken)
+            self._taken = size
+
     def release(self) -> None:
         """The request is over."""
         self._bodies.give_back(self._taken)

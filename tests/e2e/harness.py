@@ -106,7 +106,8 @@ class Gateway:
             text=True,
             env={**os.environ, **(env or {})},
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def write(self, config: dict[str, Any]) -> None:
         """Replace the configuration file at once, as an editor that is careful does."""
@@ -126,8 +127,13 @@ class Gateway:
         """Wait for the line that says so."""
         end = time.monotonic() + seconds
         while True:
-            line = self._lines.get(timeout=max(0.1, end - time.monotonic()))
-            assert line is not None, "the gateway ended:\n" + "".join(self.log)
+            try:
+                line = self._lines.get(timeout=max(0.1, end - time.monotonic()))
+            except queue.Empty:
+                line = None
+            if line is None:
+                self.stop()
+                raise AssertionError("the gateway did not start:\n" + "".join(self.log))
             if "zurelay is ready" in line:
                 return self
 
@@ -182,6 +188,10 @@ class Gateway:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
+        finally:
+            self._reader.join(10)
+            assert self.process.stdout is not None
+            self.process.stdout.close()
 
 
 def ask(model: str, text: str = "How are you?", **more: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -31,9 +32,9 @@ FILE_PART = st.sampled_from(["data:application/pdf;base64,JVBERi0=", "data:text/
 @st.composite
 def chat_messages(draw: st.DrawFn) -> list[dict[str, Any]]:
     """A chat conversation that could have happened; the user speaks first and last."""
-    found: list[dict[str, Any]] = []
-    for role in draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2)):
-        found.append({"role": role, "content": draw(st.text(max_size=5) | st.lists(TEXT_PART, max_size=2))})
+    roles = draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
+    words = st.text(max_size=5) | st.lists(TEXT_PART, max_size=2)
+    found: list[dict[str, Any]] = [{"role": role, "content": draw(words)} for role in roles]
     for _ in range(draw(st.integers(0, 3))):
         found.append(draw(_user()))
         found += draw(_answer())
@@ -111,7 +112,7 @@ def messages_problems(body: dict[str, Any]) -> list[str]:
     """Say where a Messages request breaks the API's rules that its types don't tell."""
     found: list[str] = []
     turns = body["messages"]
-    if any(one["role"] == other["role"] for one, other in zip(turns, turns[1:], strict=False)):
+    if any(one["role"] == other["role"] for one, other in itertools.pairwise(turns)):
         found.append("two turns of one side in a row")
     waiting: list[str] = []
     seen: set[str] = set()
@@ -137,3 +138,60 @@ def messages_problems(body: dict[str, Any]) -> list[str]:
         found.append("calls but no tools")
     found += ["a blank system text" for block in body.get("system", ()) if not block["text"].strip()]
     return found
+
+
+def chat_problems(body: dict[str, Any]) -> list[str]:
+    """Say where a chat request breaks the API's rules that its types don't tell."""
+    found: list[str] = []
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                found.append("a result without a call right before it")
+            waiting = [call for call in waiting if call != message["tool_call_id"]]
+            continue
+        if waiting:
+            found.append("a call without a result right behind it")
+        waiting = [call["id"] for call in message.get("tool_calls", ())]
+        if message["role"] == "assistant" and message["content"] is None and not waiting:
+            found.append("an assistant that says nothing")
+    return [*found, "a call without a result at the end"] if waiting else found
+
+
+def messages_fields(kind: str, field: str) -> st.SearchStrategy[Any] | None:
+    """Keep to the types of content that a request may well have: the SDK's own tools have hundreds of others."""
+    if kind.endswith("MessageParam") and field == "content":
+        return st.text(max_size=3) | st.lists(_BLOCK, max_size=3)
+    if kind == "MessageCreateParamsBase" or not kind.startswith("MessageCreateParams"):
+        return None
+    return _TOOLS if field == "tools" else None
+
+
+_TOOLS = st.lists(
+    st.builds(lambda name, schema: {"name": name, "input_schema": schema}, NAMES, SCHEMA)
+    | st.just({"type": "web_search_20250305", "name": "web_search"}),
+    max_size=2,
+)
+_SOURCE = st.sampled_from(
+    [
+        {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+        {"type": "url", "url": "https://e.com/a"},
+        {"type": "text", "media_type": "text/plain", "data": "a"},
+        {"type": "content", "content": [{"type": "text", "text": "b"}]},
+        {"type": "file", "file_id": "f"},
+    ]
+)
+_BLOCK = st.one_of(
+    TEXT_PART,
+    st.builds(lambda kind, source: {"type": kind, "source": source}, st.sampled_from(["image", "document"]), _SOURCE),
+    st.builds(lambda i, o: {"type": "tool_use", "id": i, "name": "f", "input": o}, st.sampled_from("ab"), OBJECT),
+    st.builds(
+        lambda i, content, error: {"type": "tool_result", "tool_use_id": i, "content": content, "is_error": error},
+        st.sampled_from("ab"),
+        st.text(max_size=3) | st.lists(TEXT_PART, max_size=2),
+        st.booleans(),
+    ),
+    st.just({"type": "thinking", "thinking": "t", "signature": "s"}),
+    st.just({"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]}),
+    st.just({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+)

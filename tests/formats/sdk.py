@@ -1,13 +1,14 @@
-"""The official SDKs' types, put to two uses: strategies for all that they allow, and a check that allows nothing else."""
+"""The official SDKs' types, put to two uses: strategies for all that they allow, and a check that allows no more."""
 
 from __future__ import annotations
 
 import collections.abc
+import functools
 import types
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
 from hypothesis import strategies as st
-from typing_extensions import NotRequired, Required, get_type_hints, is_typeddict
+from typing_extensions import get_type_hints, is_typeddict
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
@@ -83,6 +84,7 @@ def _is_list(kind: Any) -> bool:
     return get_origin(kind) in (list, collections.abc.Iterable, collections.abc.Sequence)
 
 
+@functools.cache
 def _fields(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
@@ -92,9 +94,13 @@ def _typed_dict(kind: Any, choose: Chooser) -> st.SearchStrategy[Any]:
     may: dict[str, st.SearchStrategy[Any]] = {}
     for name, hint in _fields(kind).items():
         better = choose(kind.__name__, name)
-        strategy = better if better is not None else st.deferred(lambda hint=hint: allowed(hint, choose))
+        strategy = better if better is not None else _later(hint, choose)
         (must if get_origin(hint) is Required else may)[name] = strategy
     return st.fixed_dictionaries(must, optional=may)
+
+
+def _later(kind: Any, choose: Chooser) -> st.SearchStrategy[Any]:
+    return st.deferred(lambda: allowed(kind, choose))
 
 
 def _dict_problems(value: Any, kind: Any, place: str) -> list[str]:

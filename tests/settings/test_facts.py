@@ -6,11 +6,11 @@ from zurelay.settings.facts import Facts
 
 
 def test_a_variable_that_is_set_is_named_and_not_read(read_one: Any, facts: Facts) -> None:
-    assert ("KEY", []) == read_one(facts.variable, "KEY")
+    assert read_one(facts.variable, "KEY") == ("KEY", [])
 
 
 def test_the_path_of_a_file_stays_as_written(read_one: Any, facts: Facts) -> None:
-    assert ("there/../x", []) == read_one(facts.file, "there/../x")
+    assert read_one(facts.file, "there/../x") == ("there/../x", [])
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_a_secret_that_is_absent_is_named_and_never_shown(read_one: Any, facts: 
 
 
 def test_a_file_that_is_absent_is_named(read_one: Any, facts: Facts) -> None:
-    assert (None, ["line 1: the file /run/key isn't there or can't be read"]) == read_one(facts.file, "/run/key")
+    assert read_one(facts.file, "/run/key") == (None, ["line 1: the file /run/key isn't there or can't be read"])

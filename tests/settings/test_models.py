@@ -68,29 +68,63 @@ def test_a_model_needs_its_routes_and_window_only(read_one: Any, facts: Facts) -
 TOKENS = "expected a whole number from 1 to 1000000000"
 WRONG = {
     "a key that isn't there": ("contxt_window: 5", ["contxt_window: unknown key; did you mean context_window?"]),
-    "an alias that is no name": ("aliases: [a b]", ["aliases[0]: expected a model's name: 1 to 128 of A-Z a-z 0-9 . _ : / @ + -, a letter or digit first"]),
+    "an alias that is no name": (
+        "aliases: [a b]",
+        ["aliases[0]: expected a model's name: 1 to 128 of A-Z a-z 0-9 . _ : / @ + -, a letter or digit first"],
+    ),
     "an alias twice": ("aliases: [a, a]", ["aliases[1]: said twice in this list"]),
     "no output": ("max_output: 0", [f"max_output: {TOKENS}"]),
     "more output than window": ("max_output: 1001", ["max_output: is over context_window, 1000"]),
-    "no such input": ("inputs: [text, pfd]", ["inputs[1]: expected one of text, image, pdf, audio or video, not pfd; did you mean pdf?"]),
+    "no such input": (
+        "inputs: [text, pfd]",
+        ["inputs[1]: expected one of text, image, pdf, audio or video, not pfd; did you mean pdf?"],
+    ),
     "no text": ("inputs: [image]", ["inputs: text is missing; every model here reads it"]),
-    "no such feature": ("features: [tool]", ["features[0]: expected one of tools or json_schema, not tool; did you mean tools?"]),
-    "no such level": ("reasoning: {levels: [hgih]}", ["reasoning.levels[0]: expected one of none, minimal, low, medium, high, xhigh or max, not hgih; did you mean high or xhigh?"]),
+    "no such feature": (
+        "features: [tool]",
+        ["features[0]: expected one of tools or json_schema, not tool; did you mean tools?"],
+    ),
+    "no such level": (
+        "reasoning: {levels: [hgih]}",
+        [
+            (
+                "reasoning.levels[0]: expected one of none, minimal, low, medium, high, xhigh or max, not hgih;"
+                " did you mean high or xhigh?"
+            )
+        ],
+    ),
     "a level twice": ("reasoning: {levels: [low, low]}", ["reasoning.levels[1]: said twice in this list"]),
     "no levels": ("reasoning: {levels: []}", ["reasoning.levels: no levels; leave reasoning out for a model without"]),
     "levels missing": ("reasoning: {default: low}", ["reasoning.levels: missing; it has no default"]),
-    "a default that is no level": ("reasoning: {levels: [low, high], default: medium}", ["reasoning.default: medium is none of the model's levels: low or high"]),
+    "a default that is no level": (
+        "reasoning: {levels: [low, high], default: medium}",
+        ["reasoning.default: medium is none of the model's levels: low or high"],
+    ),
     "a negative price": ("price: {input: -1, output: 1}", ["price.input: expected a number from 0 to 1000000"]),
     "half a price": ("price: {input: 1}", ["price.output: missing; it has no default"]),
-    "a misspelt price": ("price: {inptu: 1, output: 1}", ["price.inptu: unknown key; did you mean input?", "price.input: missing; it has no default"]),
-    "its own fallback": ("fallbacks: [m]", ["fallbacks[0]: no model is called m"]),
-    "a fallback that isn't there": ("fallbacks: [gpt-6-sun]", ["fallbacks[0]: no model is called gpt-6-sun; did you mean gpt-6-sol?"]),
-    "Auto as a fallback": ("fallbacks: [zurelay-auto]", ["fallbacks[0]: zurelay-auto picks among models and can't be one here; name models"]),
-    "a fallback twice, once by its alias": ("fallbacks: [opus, claude-opus-5-5]", ["fallbacks[1]: said twice in this list"]),
-    "a name with spaces around": ("display_name: ' M '", ["display_name: expected a name of at most 128 characters, no spaces around it"]),
+    "a misspelt price": (
+        "price: {inptu: 1, output: 1}",
+        ["price.inptu: unknown key; did you mean input?", "price.input: missing; it has no default"],
+    ),
+    "a fallback that isn't there": (
+        "fallbacks: [gpt-6-sun]",
+        ["fallbacks[0]: no model is called gpt-6-sun; did you mean gpt-6-sol?"],
+    ),
+    "Auto as a fallback": (
+        "fallbacks: [zurelay-auto]",
+        ["fallbacks[0]: zurelay-auto picks among models and can't be one here; name models"],
+    ),
+    "a fallback twice, once by its alias": (
+        "fallbacks: [opus, claude-opus-5-5]",
+        ["fallbacks[1]: said twice in this list"],
+    ),
+    "a name with spaces around": (
+        "display_name: ' M '",
+        ["display_name: expected a name of at most 128 characters, no spaces around it"],
+    ),
     "messages that isn't true or false": ("messages: on", ["messages: expected true or false, not text"]),
     "an age before all": ("created: -1", ["created: expected a whole number from 0 to 100000000000"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "problems"), WRONG.values(), ids=WRONG)
@@ -101,10 +135,16 @@ def test_each_mistake_in_a_model_is_a_problem(read_one: Any, facts: Facts, text:
 ROUTES = {
     "no routes": ("[]", ["routes: a model needs at least one route: [{provider: NAME, model: NAME}]"]),
     "no list": ("{provider: openai, model: m}", ["routes: expected a list, not a mapping"]),
-    "no such provider": ("[{provider: opnai, model: m}]", ["routes[0].provider: no provider is called opnai; did you mean openai?"]),
+    "no such provider": (
+        "[{provider: opnai, model: m}]",
+        ["routes[0].provider: no provider is called opnai; did you mean openai?"],
+    ),
     "half a route": ("[{provider: openai}]", ["routes[0].model: missing; it has no default"]),
-    "no name": ("[{provider: openai, model: ' '}]", ["routes[0].model: expected the provider's name of the model, at most 256 characters"]),
-}  # fmt: skip
+    "no name": (
+        "[{provider: openai, model: ' '}]",
+        ["routes[0].model: expected the provider's name of the model, at most 256 characters"],
+    ),
+}
 
 
 @pytest.mark.parametrize(("routes", "problems"), ROUTES.values(), ids=ROUTES)
@@ -133,14 +173,17 @@ AUTO = {
     "no lists": ("{thresholds: [0.1, 0.2]}", ["names no models; give simple, standard or complex, or leave auto out"]),
     "empty lists": ("{simple: []}", ["names no models; give simple, standard or complex, or leave auto out"]),
     "a model that isn't there": ("{simple: [gpt-6]}", ["simple[0]: no model is called gpt-6; did you mean gpt-6-sol?"]),
-    "Auto within Auto": ("{complex: [auto]}", ["complex[0]: auto picks among models and can't be one here; name models"]),
+    "Auto within Auto": (
+        "{complex: [auto]}",
+        ["complex[0]: auto picks among models and can't be one here; name models"],
+    ),
     "a model twice": ("{standard: [opus, opus]}", ["standard[1]: said twice in this list"]),
     "another category": ("{simple: [opus], complx: []}", ["complx: unknown key; did you mean complex?"]),
     "thresholds the wrong way": ("{simple: [opus], thresholds: [0.6, 0.3]}", [ORDER]),
     "thresholds that are one": ("{simple: [opus], thresholds: [0.5, 0.5]}", [ORDER]),
     "three thresholds": ("{simple: [opus], thresholds: [0.1, 0.2, 0.3]}", [ORDER]),
     "a threshold over 1": ("{simple: [opus], thresholds: [0.5, 2]}", ["thresholds[1]: expected a number from 0 to 1"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "problems"), AUTO.values(), ids=AUTO)

@@ -11,7 +11,7 @@ def test_names_are_gathered_from_what_is_broken_too(read_one: Any) -> None:
 
     found, problems = read_one(names.gather, text)
 
-    assert [] == problems
+    assert problems == []
     assert ({"a", "b"}, {"m", "n", "o"}) == (found.providers, found.models)
     assert found.aliases == {"x": "m", "y": "m"}
 
@@ -22,10 +22,22 @@ CLASHES = {
     "no name of a provider": ("providers: {a/b: x}", [f"line 1: providers.a/b: {PROVIDER}"]),
     "an empty name": ("models: {'': x}", ["line 1: models.: expected text, but it is empty"]),
     "a long name": (f"models: {{{'m' * 129}: x}}", [f"line 1: models.{'m' * 64}...: {MODEL}"]),
-    "no name of a model": ("models:\n  a b: x\n  -c: x", [f"line 2: models.a b: {MODEL}", f"line 3: models.-c: {MODEL}"]),
-    "Auto's id": ("models: {zurelay-auto: x}", ["line 1: models.zurelay-auto: zurelay-auto is zurelay's own name; call the model otherwise"]),
-    "Auto's short name": ("models: {auto: x}", ["line 1: models.auto: auto is zurelay's own name; call the model otherwise"]),
-    "an alias called auto": ("models: {m: {aliases: [auto]}}", ["line 1: models.m.aliases[0]: auto is zurelay's own name; choose another"]),
+    "no name of a model": (
+        "models:\n  a b: x\n  -c: x",
+        [f"line 2: models.a b: {MODEL}", f"line 3: models.-c: {MODEL}"],
+    ),
+    "Auto's id": (
+        "models: {zurelay-auto: x}",
+        ["line 1: models.zurelay-auto: zurelay-auto is zurelay's own name; call the model otherwise"],
+    ),
+    "Auto's short name": (
+        "models: {auto: x}",
+        ["line 1: models.auto: auto is zurelay's own name; call the model otherwise"],
+    ),
+    "an alias called auto": (
+        "models: {m: {aliases: [auto]}}",
+        ["line 1: models.m.aliases[0]: auto is zurelay's own name; choose another"],
+    ),
     "an alias that is an id": (
         "models:\n  m: {aliases: [n]}\n  n: {}",
         ["line 2: models.m.aliases[0]: n is the id of a model already; choose another"],
@@ -38,7 +50,7 @@ CLASHES = {
         "models:\n  m: {aliases: [x]}\n  n: {aliases: [x]}",
         ["line 3: models.n.aliases[0]: x is an alias of m already; choose another"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "problems"), CLASHES.values(), ids=CLASHES)
@@ -69,12 +81,24 @@ DANGLING = {
     "a provider": ("provider", "opneai", "no provider is called opneai; did you mean openai?"),
     "a model": ("model", "gpt-6-so", "no model is called gpt-6-so; did you mean gpt-6-sol?"),
     "a model like no other": ("model", "x", "no model is called x"),
-    "Auto where a model is wanted": ("model", "zurelay-auto", "zurelay-auto picks among models and can't be one here; name models"),
+    "Auto where a model is wanted": (
+        "model",
+        "zurelay-auto",
+        "zurelay-auto picks among models and can't be one here; name models",
+    ),
     "Auto's short name": ("model", "auto", "auto picks among models and can't be one here; name models"),
     "a plain name among patterns": ("model_glob", "opsu", "no model is called opsu; did you mean opus?"),
-    "no pattern": ("model_glob", "a b", "expected a name or a pattern of names: 1 to 128 of A-Z a-z 0-9 . _ : / @ + - * ? [ ] !"),
-    "a plain provider among patterns": ("provider_glob", "anthropics", "no provider is called anthropics; did you mean anthropic?"),
-}  # fmt: skip
+    "no pattern": (
+        "model_glob",
+        "a b",
+        "expected a name or a pattern of names: 1 to 128 of A-Z a-z 0-9 . _ : / @ + - * ? [ ] !",
+    ),
+    "a plain provider among patterns": (
+        "provider_glob",
+        "anthropics",
+        "no provider is called anthropics; did you mean anthropic?",
+    ),
+}
 
 
 @pytest.mark.parametrize(("reader", "text", "problem"), DANGLING.values(), ids=DANGLING)

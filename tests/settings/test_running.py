@@ -27,9 +27,17 @@ RIGHT = {
         Timeouts(first_token=1.0, first_token_high=2.0, whole=3.0, whole_high=4.0, total=300.0, idle=6.0),
     ),
     "the store left out": ("store", "{}", Store()),
-    "SQLite": ("store", "{sqlite: /var/lib/z.db, on_failure: refuse}", Store(sqlite="/var/lib/z.db", on_failure=OnFailure.REFUSE)),
+    "SQLite": (
+        "store",
+        "{sqlite: /var/lib/z.db, on_failure: refuse}",
+        Store(sqlite="/var/lib/z.db", on_failure=OnFailure.REFUSE),
+    ),
     "Redis": ("store", "{redis: 'rediss://:pw@r:6379/1'}", Store(sqlite=None, redis="rediss://:pw@r:6379/1")),
-    "Redis by a socket": ("store", "{redis: 'unix:///run/redis.sock'}", Store(sqlite=None, redis="unix:///run/redis.sock")),
+    "Redis by a socket": (
+        "store",
+        "{redis: 'unix:///run/redis.sock'}",
+        Store(sqlite=None, redis="unix:///run/redis.sock"),
+    ),
     "workers by the machine": ("workers", "auto", None),
     "workers": ("workers", "4", 4),
     "limits left out": ("limits", "{}", Limits()),
@@ -44,7 +52,7 @@ RIGHT = {
         "{otlp: 'http://127.0.0.1:4317', sample: 0.25, capture_content: true}",
         Telemetry(otlp="http://127.0.0.1:4317", sample=0.25, capture_content=True),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("section", "text", "value"), RIGHT.values(), ids=RIGHT)
@@ -53,12 +61,28 @@ def test_a_section_is_read(read_one: Any, section: str, text: str, value: object
 
 
 WRONG = {
-    "a time without unit": ("timeouts", "total: 570", "total: the number has no unit: write it as 20s, 500ms, 2m or 1h"),
+    "a time without unit": (
+        "timeouts",
+        "total: 570",
+        "total: the number has no unit: write it as 20s, 500ms, 2m or 1h",
+    ),
     "no time at all": ("streaming", "open_after: 0s", "open_after: expected a duration above 0s and up to 24h"),
-    "another time": ("timeouts", "first_tokn: 5s", "first_tokn: unknown key; did you mean first_token or first_token_high?"),
+    "another time": (
+        "timeouts",
+        "first_tokn: 5s",
+        "first_tokn: unknown key; did you mean first_token or first_token_high?",
+    ),
     "two stores": ("store", "{sqlite: a, redis: 'redis://b'}", "names two stores; keep sqlite or redis"),
-    "a store with a password": ("store", "{redis: 'http://:secret@b'}", "redis: expected a URL that begins with redis://, rediss:// or unix:/"),
-    "no such choice": ("store", "{on_failure: alow}", "on_failure: expected one of allow or refuse, not alow; did you mean allow?"),
+    "a store with a password": (
+        "store",
+        "{redis: 'http://:secret@b'}",
+        "redis: expected a URL that begins with redis://, rediss:// or unix:/",
+    ),
+    "no such choice": (
+        "store",
+        "{on_failure: alow}",
+        "on_failure: expected one of allow or refuse, not alow; did you mean allow?",
+    ),
     "no workers": ("workers", "0", "expected a whole number from 1 to 128"),
     "workers in words": ("workers", "many", "expected auto or a whole number"),
     "workers in a list": ("workers", "[4]", "expected auto or a whole number"),
@@ -70,7 +94,7 @@ WRONG = {
     ),
     "too large a sample": ("telemetry", "sample: 1.5", "sample: expected a number from 0 to 1"),
     "no collector": ("telemetry", "otlp: 127.0.0.1:4317", "otlp: expected a URL that begins with https:// or http://"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("section", "text", "problem"), WRONG.values(), ids=WRONG)

@@ -55,7 +55,11 @@ WRONG = {
     "nothing for text": (scalars.text, "~", "expected text, not nothing"),
     "a list for text": (scalars.text, "[]", "expected text, not a list"),
     "empty text": (scalars.text, "''", "expected text, but it is empty"),
-    "two lines": (scalars.text, '"a\\nb"', "holds a character that can't be printed; write it on one line, without tabs"),
+    "two lines": (
+        scalars.text,
+        '"a\\nb"',
+        "holds a character that can't be printed; write it on one line, without tabs",
+    ),
     "another pattern": (CODE, "abc", "expected two letters"),
     "a pattern and more": (CODE, "'ab '", "expected two letters"),
     "yes": (scalars.flag, "yes", "expected true or false, not text"),
@@ -81,9 +85,17 @@ WRONG = {
     "another word": (COLOR, "geen", "expected one of red or green, not geen; did you mean green?"),
     "quite another word": (COLOR, "1", "expected one of red or green, not 1"),
     "nothing for a word": (COLOR, "~", "expected one of red or green, not nothing"),
-    "another level": (scalars.choice(Effort), "hihg", "expected one of none, minimal, low, medium, high, xhigh or max, not hihg; did you mean high or xhigh?"),
-    "a day for a time": (scalars.instant, "2027-01-01", "expected a time with its offset, such as 2027-01-01T00:00:00Z"),
-}  # fmt: skip
+    "another level": (
+        scalars.choice(Effort),
+        "hihg",
+        "expected one of none, minimal, low, medium, high, xhigh or max, not hihg; did you mean high or xhigh?",
+    ),
+    "a day for a time": (
+        scalars.instant,
+        "2027-01-01",
+        "expected a time with its offset, such as 2027-01-01T00:00:00Z",
+    ),
+}
 
 
 @pytest.mark.parametrize(("reader", "yaml", "problem"), WRONG.values(), ids=WRONG)

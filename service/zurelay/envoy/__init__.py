@@ -3,7 +3,7 @@
 from zurelay.envoy.bootstrap import bootstrap
 from zurelay.envoy.clusters import KINDS, clusters
 from zurelay.envoy.launch import command
-from zurelay.envoy.listeners import listeners
+from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners
 from zurelay.envoy.runtime import (
     ADMIN_SOCKET,
     BOOTSTRAP_FILE,
@@ -21,6 +21,8 @@ __all__ = [
     "EGRESS_SOCKET",
     "KINDS",
     "LISTENERS_FILE",
+    "PEER_ADDRESS",
+    "PEER_URIS",
     "Runtime",
     "bootstrap",
     "clusters",

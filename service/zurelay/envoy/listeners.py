@@ -10,6 +10,9 @@ from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
 from zurelay.envoy.templates import discovery, template
 from zurelay.model import IdentityMode, Listen, Settings
 
+PEER_URIS = "peer-uris"
+PEER_ADDRESS = "peer-address"
+
 # What our rewriting may add to a body: a model's name, options, another format's shape.
 _REWRITTEN = 1 << 20
 # Envoy's own patience ends after the sidecar's, so that the sidecar's answer is the one that is given.
@@ -35,10 +38,19 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
         chain["transport_socket"] = _transport(settings, runtime)
     manager = _manager(listener)
     _common(manager, settings)
-    if settings.identity.mode is IdentityMode.FORWARDED:
-        manager["forward_client_cert_details"] = "ALWAYS_FORWARD_ONLY"
     processor = manager["http_filters"][0]["typed_config"]
     processor["max_message_timeout"] = _patience(settings)
+    _identify(manager, processor["grpc_service"]["initial_metadata"], settings.identity.mode)
+
+
+def _identify(manager: dict[str, Any], metadata: list[dict[str, str]], mode: IdentityMode) -> None:
+    """Tell the sidecar who the peer is, in the metadata of its stream, which no client can write."""
+    if mode is IdentityMode.MTLS:
+        # All of them, comma-separated: exactly one is wanted.
+        metadata.append({"key": PEER_URIS, "value": "%DOWNSTREAM_PEER_URI_SAN%"})
+    if mode is IdentityMode.FORWARDED:
+        manager["forward_client_cert_details"] = "ALWAYS_FORWARD_ONLY"
+        metadata.append({"key": PEER_ADDRESS, "value": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"})
 
 
 def _egress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> None:

@@ -13,7 +13,9 @@ def local_replies() -> dict[str, Any]:
     """Make one mapper for each kind of error and shape, behind the one that lets the sidecar's own answers pass."""
     table = template("local_replies.yaml")
     mappers = [
-        _mapper(kind, shape, name, table["headers"]) for kind in table["kinds"] for name, shape in table["shapes"].items()
+        _mapper(kind, shape, name, table["headers"])
+        for kind in table["kinds"]
+        for name, shape in table["shapes"].items()
     ]
     return {"mappers": [{"filter": _when(table["ours"])}, *mappers]}
 
@@ -37,9 +39,7 @@ def _mapper(kind: dict[str, Any], shape: dict[str, Any], name: str, common: dict
 
 
 def _chat(kind: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "error": {"message": kind["message"], "type": kind["type"]["chat"], "param": None, "code": kind["code"]}
-    }
+    return {"error": {"message": kind["message"], "type": kind["type"]["chat"], "param": None, "code": kind["code"]}}
 
 
 def _messages(kind: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Secrets: where Envoy finds provider keys and certificates. Only names of variables and files, never a secret itself."""
+"""Secrets: where Envoy finds provider keys and certificates; names of variables and files, never a secret itself."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from zurelay import refusal
 from zurelay.formats import chat_answers
 from zurelay.formats.anthropic_usage import as_anthropic
 from zurelay.formats.arguments import to_input
 from zurelay.formats.blocks import Block, Text, Thinking, ToolUse
 from zurelay.formats.chat_answers import Said
 from zurelay.formats.contract import Answer, BadAnswer, Stamp
+from zurelay.formats.failures import complaint
 from zurelay.formats.thinking import signature
 from zurelay.usage import Usage, from_openai
 
@@ -67,8 +67,7 @@ def _read(body: bytes) -> _Completion:
     try:
         completion = _COMPLETION.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        said = refusal.read(body)
-        raise BadAnswer(f"an error: {said.message}" if said.message else f"the answer: {error}") from error
+        raise BadAnswer(complaint(body, error)) from error
     if not completion.choices:
         raise BadAnswer("the answer has no choices")
     return completion

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from zurelay import refusal, usage
+from zurelay import usage
 from zurelay.formats import messages_answers
 from zurelay.formats.anthropic_usage import from_anthropic
 from zurelay.formats.contract import Answer, BadAnswer, Stamp
+from zurelay.formats.failures import complaint
 from zurelay.formats.messages_answers import Content, Message
 from zurelay.formats.thinking import for_chat
 
@@ -51,8 +52,7 @@ def _read(body: bytes) -> Message:
     try:
         return _MESSAGE.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        said = refusal.read(body)
-        raise BadAnswer(f"an error: {said.message}" if said.message else f"the answer: {error}") from error
+        raise BadAnswer(complaint(body, error)) from error
 
 
 class _Said:

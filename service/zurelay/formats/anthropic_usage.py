@@ -7,7 +7,7 @@ from typing import Any
 
 from zurelay.usage import Usage
 
-_MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mistake
+_MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mistake, and counts as none
 
 
 def from_anthropic(value: Mapping[str, Any]) -> Usage:
@@ -43,6 +43,6 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 def _count(value: Mapping[str, Any], name: str) -> int:
     found = value.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= _MOST_TOKENS:
         return 0
-    return int(max(0, min(found, _MOST_TOKENS)))
+    return int(found)

@@ -31,8 +31,8 @@ _BOUNDS = (
 )
 _SMALL = (b"0", b"1")  # the only values of minItems that Anthropic takes
 _UNFIT = re.compile(rb'"(?:' + "|".join((*_BOUNDS, "oneOf")).encode() + rb')"[ \t\r\n]*:')
-_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-_INSIDE = ("anyOf", "oneOf", "allOf", "prefixItems", "items", "not", "additionalProperties")
+_MAPS = frozenset(("properties", "$defs", "definitions", "patternProperties"))
+_INSIDE = frozenset(("anyOf", "oneOf", "allOf", "prefixItems", "items", "not", "additionalProperties"))
 _NOT_STRICT = frozenset(
     (
         *("allOf", "oneOf", "not", "if", "then", "else"),
@@ -99,11 +99,11 @@ def _nodes(schema: msgspec.Raw) -> list[dict[str, Any]]:
             waiting += node
         elif isinstance(node, dict):
             found.append(node)
-            waiting += [node[key] for key in _INSIDE if key in node]
-            for key in _MAPS:
-                children = node.get(key)
-                if isinstance(children, dict):
-                    waiting += children.values()
+            keys = node.keys()
+            waiting += [node[key] for key in _INSIDE & keys]
+            for key in _MAPS & keys:
+                if isinstance(node[key], dict):
+                    waiting += node[key].values()
     return found
 
 
@@ -128,13 +128,12 @@ def _fit(schema: msgspec.Raw, depth: int, *, closed: bool) -> msgspec.Raw:
     if not schema_is_object(schema) or depth > _DEEPEST or (closed and not _UNFIT.search(schema)):
         return schema
     node = OBJECT.decode(schema)
-    for key in _MAPS:
-        if key in node and schema_is_object(node[key]):
+    for key in _MAPS & node.keys():
+        if schema_is_object(node[key]):
             children = OBJECT.decode(node[key])
             node[key] = _json({name: _fit(child, depth + 1, closed=closed) for name, child in children.items()})
-    for key in _INSIDE:
-        if key in node:
-            node[key] = _fit_value(node[key], depth + 1, closed=closed)
+    for key in _INSIDE & node.keys():
+        node[key] = _fit_value(node[key], depth + 1, closed=closed)
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
     if "additionalProperties" not in node and (bytes(node.get("type", b"")) == b'"object"' or "properties" in node):

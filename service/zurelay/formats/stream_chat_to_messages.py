@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from zurelay import refusal
 from zurelay.formats import chat_answers
 from zurelay.formats.anthropic_usage import as_anthropic
 from zurelay.formats.chat_answers import Said
 from zurelay.formats.contract import BadAnswer, Failure, FailureKind, Stamp
+from zurelay.formats.failures import failure
 from zurelay.formats.thinking import signature
 from zurelay.formats.tool_calls import ToolCall, ToolCalls
 from zurelay.usage import Usage, from_openai
@@ -78,8 +78,7 @@ class Stream:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadAnswer(f"a chunk: {error}") from error
         if event_name == "error" or chunk.error is not None:
-            found = refusal.read(data)
-            self.failure = Failure(kind=FailureKind.ERROR, message=found.message, code=found.code)
+            self.failure = failure(data)
             return []
         if chunk.usage:
             self.usage = from_openai(chunk.usage)

@@ -11,17 +11,15 @@ from typing import Any
 
 import msgspec
 
-from zurelay import refusal, usage
+from zurelay import sse, usage
 from zurelay.formats import messages_answers
 from zurelay.formats.anthropic_usage import from_anthropic, merged
 from zurelay.formats.contract import BadAnswer, Failure, FailureKind, Stamp
+from zurelay.formats.failures import failure
 from zurelay.formats.messages_answers import Content
 from zurelay.formats.messages_events import Delta, Event, read
 from zurelay.formats.thinking import for_chat
 from zurelay.usage import Usage
-
-DONE = b"data: [DONE]\n\n"
-
 
 _encode = msgspec.json.Encoder().encode
 
@@ -95,8 +93,7 @@ class Stream:
             case "message_start":
                 self._count(event.message.usage if event.message is not None else None)
             case _:
-                found = refusal.read(data)
-                self.failure = Failure(kind=FailureKind.ERROR, message=found.message, code=found.code)
+                self.failure = failure(data)
         return []
 
     def finish(self) -> list[bytes]:
@@ -191,7 +188,7 @@ class Stream:
         self.done = True
         if self._wants_usage and self.usage is not None:
             found.append(self._usage_head + _encode(usage.as_openai(self.usage)) + b"}\n\n")
-        return [*found, DONE]
+        return [*found, sse.DONE]
 
     def _arguments(self, call: int, text: str) -> list[bytes]:
         function = b'{"arguments":' + _encode(text) + b"}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from zurelay.formats.blocks import RedactedThinking, Thinking
+from zurelay.formats.blocks import Block, RedactedThinking, Text, Thinking, ToolUse
 from zurelay.jsonedit import Document, elements
 
 _OURS = "zurelay:"
@@ -47,6 +47,35 @@ def for_chat(block: Thinking | RedactedThinking, at: tuple[int, int], index: int
     found |= msgspec.to_builtins(block)
     if at != (0, 0):
         found["at"] = at
+    return found
+
+
+def in_order(thoughts: list[ChatThinking], texts: list[Text], calls: list[ToolUse]) -> list[Block]:
+    """Put thinking back between the texts and calls where it stood; texts in between are cut where it was.
+
+    Messages takes no thinking at the end of what the model said.
+    """
+    whole = "".join(text.text for text in texts)
+    found: list[Block] = []
+    said = called = 0
+    for thought in thoughts:
+        block = thought.block()
+        if block is None:
+            continue
+        until, calls_until = max(said, thought.at[0]), max(called, thought.at[1])
+        if whole[said:until].strip():
+            found.append(Text(whole[said:until]))
+            said = until
+        found += calls[called:calls_until]
+        called = calls_until
+        found.append(block)
+    if said == 0:
+        found += texts
+    elif whole[said:].strip():
+        found.append(Text(whole[said:]))
+    found += calls[called:]
+    while found and isinstance(found[-1], Thinking | RedactedThinking):
+        found.pop()
     return found
 
 

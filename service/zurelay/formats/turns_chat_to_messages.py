@@ -20,10 +20,10 @@ import msgspec
 from zurelay.errors import InvalidRequest
 from zurelay.formats import attachments
 from zurelay.formats.arguments import to_input
-from zurelay.formats.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Turn
+from zurelay.formats.blocks import Block, Document, Image, Text, ToolResult, ToolUse, Turn
 from zurelay.formats.chat_messages import MESSAGES, Message, Part
 from zurelay.formats.fields import Fields
-from zurelay.formats.thinking import ChatThinking
+from zurelay.formats.thinking import in_order
 
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -125,7 +125,7 @@ class _Builder:
         if message.refusal and not message.refusal.isspace():
             texts.append(Text(message.refusal))
         thoughts = (message.thinking_blocks if self._keep_thinking else None) or []
-        blocks = _in_order(thoughts, texts, calls)
+        blocks = in_order(thoughts, texts, calls)
         self._blank = None
         if blocks:
             self._turn("assistant").extend(blocks)
@@ -213,43 +213,19 @@ def _texts(message: Message, index: int) -> list[Text]:
 
 
 def _text(part: Part, place: str) -> Text:
-    text = part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
+    text = _said(part)
     if text is None:
         raise attachments.unsupported(place, f"this model reads no content of type {part.type[:40]!r} here.")
     return Text(text, part.cache)
 
 
+def _said(part: Part) -> str | None:
+    return part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
+
+
 def _is_blank(part: Part) -> bool:
-    return part.type == "text" and part.text is not None and (not part.text or part.text.isspace())
-
-
-def _in_order(thoughts: list[ChatThinking], texts: list[Text], calls: list[ToolUse]) -> list[Block]:
-    """Put thinking back between the texts and calls where it stood; texts in between are cut where it was.
-
-    Messages takes no thinking at the end of what the model said.
-    """
-    whole = "".join(text.text for text in texts)
-    found: list[Block] = []
-    said = called = 0
-    for thought in thoughts:
-        block = thought.block()
-        if block is None:
-            continue
-        until, calls_until = max(said, thought.at[0]), max(called, thought.at[1])
-        if whole[said:until].strip():
-            found.append(Text(whole[said:until]))
-            said = until
-        found += calls[called:calls_until]
-        called = calls_until
-        found.append(block)
-    if said == 0:
-        found += texts
-    elif whole[said:].strip():
-        found.append(Text(whole[said:]))
-    found += calls[called:]
-    while found and isinstance(found[-1], Thinking | RedactedThinking):
-        found.pop()
-    return found
+    said = _said(part)
+    return said is not None and (not said or said.isspace())
 
 
 def _refuse(place: str, message: str) -> NoReturn:

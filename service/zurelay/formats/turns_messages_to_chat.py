@@ -56,6 +56,8 @@ class _Builder:
         match message.role:
             case "system":
                 said = self._parts(message.blocks(), place)
+                if any(part["type"] != "text" for part in said):
+                    _refuse(place, "the system's words can be text only.")
                 if said:
                     self._messages.append({"role": "system", "content": parts.content(said)})
             case "user":

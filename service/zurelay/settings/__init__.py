@@ -29,12 +29,9 @@ def parse(text: str, *, environ: Mapping[str, str], readable: Callable[[str], bo
         raise SettingsError(problems)
     root = At(node, 1, problems)
     try:
-        settings = _settings(root, Facts(environ=environ, readable=readable, names=names.gather(root)))
+        return _settings(root, Facts(environ=environ, readable=readable, names=names.gather(root)))
     except Broken:
         raise SettingsError(problems) from None
-    if problems:
-        raise SettingsError(problems)
-    return settings
 
 
 def _settings(root: At, facts: Facts) -> Settings:

@@ -11,6 +11,7 @@ from zurelay.simulate.nouns import LEVELS, Json
 
 _CHARACTERS = 4  # a token of English is about four characters
 _MEDIA = 800  # tokens of an image or a document, about
+_MEDIA_TYPES = frozenset({"image_url", "image", "document", "file", "input_audio"})
 _PER_MESSAGE = 4  # tokens around a message
 
 
@@ -71,18 +72,19 @@ def strings(found: Json) -> tuple[str, ...]:
 
 
 def count_tokens(*contents: Json) -> int:
-    """Estimate the tokens of anything that is part of a prompt."""
-    return 1 + sum(_count(content) for content in contents)
-
-
-def _count(found: Json) -> int:
-    if isinstance(found, str):
-        return len(found) // _CHARACTERS + 1
-    if isinstance(found, list):
-        return sum(_count(one) for one in found)
-    if not isinstance(found, Mapping):
-        return 0 if found is None else 1
-    if found.get("type") in {"image_url", "image", "document", "file", "input_audio"}:
-        return _MEDIA
-    around = _PER_MESSAGE if "role" in found else 0
-    return around + sum(_count(value) for value in found.values())
+    """Estimate the tokens of anything that is part of a prompt; no recursion, as JSON may be nested hundreds deep."""
+    total = 1
+    left: list[Json] = list(contents)
+    while left:
+        found = left.pop()
+        if isinstance(found, str):
+            total += len(found) // _CHARACTERS + 1
+        elif isinstance(found, list):
+            left += found
+        elif isinstance(found, Mapping):
+            media = clean(found.get("type")) in _MEDIA_TYPES
+            total += (_MEDIA if media else 0) + (_PER_MESSAGE if "role" in found else 0)
+            left += () if media else found.values()
+        elif found is not None:
+            total += 1
+    return total

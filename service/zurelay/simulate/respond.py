@@ -67,7 +67,8 @@ def respond(facts: Facts, settings: Settings, attempts: Callable[[tuple[str, ...
 def _read(facts: Facts, path: str) -> _Read:
     """Take a request apart as far as it goes; what is wrong with it comes after the faults."""
     messages = path.endswith(("/messages", "/messages/count_tokens"))
-    dialect: Dialect = anthropic if messages or "anthropic-version" in facts.headers else openai
+    models = "/models" in path and "anthropic-version" in facts.headers  # a gateway may send that to chat too
+    dialect: Dialect = anthropic if messages or models else openai
     problem = _route_problem(facts.method, path)
     body: Json = {}
     if problem is None and facts.method == "POST":

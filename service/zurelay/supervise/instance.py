@@ -1,0 +1,93 @@
+"""The sidecar's parts put together: workers, Envoy's files, reload, status. What `up` and `sidecar` have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from zurelay import envoy, http1
+from zurelay.supervise import machine
+from zurelay.supervise.admin import Admin
+from zurelay.supervise.fleet import Fleet, without
+from zurelay.supervise.loading import Loaded, secret_variables
+from zurelay.supervise.process import package_command
+from zurelay.supervise.reload import Reloader
+from zurelay.supervise.rollout import Rollout
+from zurelay.supervise.rundir import RunDirectory
+from zurelay.supervise.status import Status
+
+TOKEN_VARIABLE = "ZURELAY_EGRESS_TOKEN"  # noqa: S105  # its name, not its value
+_STATUS_SOCKET = "status.sock"
+_MOST_HEAP = 2 << 30
+_FILES_A_STREAM = 4  # descriptors that Envoy takes for a relayed stream, and one to spare
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """How one instance runs. `home` is where relative paths in the configuration start."""
+
+    home: Path
+    authorities: str
+    drain_seconds: float
+    open_files: int
+
+
+class Instance:
+    """One instance. `watch` None is a configuration that doesn't change."""
+
+    def __init__(
+        self, directory: RunDirectory, loaded: Loaded, shape: Shape, watch: Path | None, load: Callable[[], Loaded]
+    ) -> None:
+        self.workers = loaded.settings.workers or max(1, machine.cores() // 2)
+        self.directory = directory
+        self.runtime = envoy.Runtime(
+            directory=str(directory.path),
+            worker_sockets=tuple(directory.file(f"worker-{number}.sock") for number in range(self.workers)),
+            status_socket=directory.file(_STATUS_SOCKET),
+            ca_bundle=shape.authorities,
+            heap=min(_MOST_HEAP, machine.memory() // 2),
+            concurrency=max(1, machine.cores() // 2),
+            connections=min(10_000, shape.open_files // _FILES_A_STREAM),
+        )
+        self.admin = Admin(directory.file(envoy.ADMIN_SOCKET))
+        self.fleet = Fleet(self.workers, self._launch)
+        self.rollout = Rollout(directory, self.runtime, self.fleet, self.admin)
+        self._reloader = Reloader(watch, load, self.rollout) if watch else None
+        results = self._reloader.results if self._reloader else collections.Counter[str]()
+        self.status = Status(self.fleet, self.rollout, self.admin, results, shape.drain_seconds)
+        self._server = http1.Server(self.status.handle)
+        self._loaded = loaded
+        self._shape = shape
+        self._token = secrets.token_urlsafe(32)
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Write Envoy's files, start the workers, answer for the status, and watch for changes."""
+        self.rollout.begin(self._loaded)
+        await self._server.listen_unix(self.runtime.status_socket)
+        if self._reloader is not None:
+            self._watcher = asyncio.create_task(self._reloader.run())
+
+    async def stop(self) -> None:
+        """End all of it, the workers last."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watcher
+        await self.rollout.stop()
+        await self._server.stop()
+        await self.fleet.stop()
+
+    def _launch(self, number: int) -> tuple[Sequence[str], Mapping[str, str], str]:
+        socket = self.runtime.worker_sockets[number]
+        Path(socket).unlink(missing_ok=True)  # left by one that died here
+        egress = self.runtime.path(envoy.EGRESS_SOCKET)
+        command = package_command("worker", socket, egress, str(self.workers))
+        environ = without(os.environ, secret_variables(self.rollout.loaded.settings))
+        return command, {**environ, TOKEN_VARIABLE: self._token}, str(self._shape.home)
