@@ -3,8 +3,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
@@ -22,6 +23,27 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+class Start(Protocol):
+    async def __call__(self, *args: Any, **kwargs: Any) -> Child: ...
+
+
+@pytest.fixture(name="start")
+async def _start() -> AsyncIterator[Start]:
+    """Start children that are gone after the test."""
+    children: list[Child] = []
+
+    async def start(*args: Any, **kwargs: Any) -> Child:
+        children.append(await Child.start(*args, **kwargs))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.kill()
+        await child.wait()
+        while not child.stdout.at_eof():
+            await child.stdout.read()
 
 
 async def gone(*pids: int) -> None:
@@ -42,10 +64,10 @@ async def gone(*pids: int) -> None:
         pytest.param("print('x' * 200_000)", None, id="a line longer than what is held"),
     ],
 )
-async def test_output_comes_line_by_line(code: str, lines: list[str] | None) -> None:
+async def test_output_comes_line_by_line(start: Start, code: str, lines: list[str] | None) -> None:
     heard: list[str] = []
 
-    child = await Child.start("it", python(code), sink=heard.append)
+    child = await start("it", python(code), sink=heard.append)
 
     assert await child.wait() == "ended with status 0"
     if lines is None:
@@ -68,22 +90,22 @@ def test_a_sink_writes_the_name_before_each_line(capfd: pytest.CaptureFixture[st
         ("import os; os.kill(os.getpid(), 9)", "ended by SIGKILL"),
     ],
 )
-async def test_the_end_is_told_in_words(code: str, how: str) -> None:
-    child = await Child.start("it", python(code), sink=[].append)
+async def test_the_end_is_told_in_words(start: Start, code: str, how: str) -> None:
+    child = await start("it", python(code), sink=[].append)
 
     assert await child.wait() == how
     assert not child.running
 
 
-async def test_a_command_that_is_not_there_ends_with_its_reason() -> None:
-    child = await Child.start("it", ["/nowhere/envoy"], sink=[].append)
+async def test_a_command_that_is_not_there_ends_with_its_reason(start: Start) -> None:
+    child = await start("it", ["/nowhere/envoy"], sink=[].append)
 
     assert await child.wait() == "ended with status 1"
     assert child.tail == ("/nowhere/envoy: can't be run: No such file or directory",)
 
 
-async def test_a_line_can_be_waited_for() -> None:
-    child = await Child.start("it", python("print('a'); print('port 7'); input()"), sink=[].append)
+async def test_a_line_can_be_waited_for(start: Start) -> None:
+    child = await start("it", python("print('a'); print('port 7'); input()"), sink=[].append)
 
     found = await child.says(re.compile(r"port (\d+)"))
 
@@ -91,14 +113,14 @@ async def test_a_line_can_be_waited_for() -> None:
     assert found[1] == "7"
 
 
-async def test_waiting_for_a_line_ends_with_the_process() -> None:
-    child = await Child.start("it", python("print('no')"), sink=[].append)
+async def test_waiting_for_a_line_ends_with_the_process(start: Start) -> None:
+    child = await start("it", python("print('no')"), sink=[].append)
 
     assert await child.says(re.compile("yes")) is None
 
 
-async def test_a_process_is_asked_to_end_first() -> None:
-    child = await Child.start("it", python("print('up', flush=True); import time; time.sleep(60)"), sink=[].append)
+async def test_a_process_is_asked_to_end_first(start: Start) -> None:
+    child = await start("it", python("print('up', flush=True); import time; time.sleep(60)"), sink=[].append)
     await child.says(re.compile("up"))
 
     await child.end(grace=10)
@@ -106,9 +128,9 @@ async def test_a_process_is_asked_to_end_first() -> None:
     assert await child.wait() == "ended by SIGTERM"
 
 
-async def test_a_process_that_does_not_end_is_killed() -> None:
+async def test_a_process_that_does_not_end_is_killed(start: Start) -> None:
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
-    child = await Child.start("it", python(code), sink=[].append)
+    child = await start("it", python(code), sink=[].append)
     await child.says(re.compile("up"))
 
     await child.end(grace=0.1)
@@ -116,8 +138,8 @@ async def test_a_process_that_does_not_end_is_killed() -> None:
     assert await child.wait() == "ended by SIGKILL"
 
 
-async def test_ending_what_has_ended_does_nothing() -> None:
-    child = await Child.start("it", python(""), sink=[].append)
+async def test_ending_what_has_ended_does_nothing(start: Start) -> None:
+    child = await start("it", python(""), sink=[].append)
     await child.wait()
 
     await child.end(grace=1)
@@ -126,22 +148,18 @@ async def test_ending_what_has_ended_does_nothing() -> None:
     assert await child.wait() == "ended with status 0"
 
 
-async def test_without_a_sink_there_is_a_line_to_talk_on() -> None:
-    child = await Child.start("it", python("print(input()[::-1], flush=True); input()"))
+async def test_without_a_sink_there_is_a_line_to_talk_on(start: Start) -> None:
+    child = await start("it", python("print(input()[::-1], flush=True); input()"))
 
     child.stdin.write(b"abc\n")
 
     assert await child.stdout.readline() == b"cba\n"
-    child.stdin.close()
-    await child.wait()
 
 
-async def test_ctrl_c_reaches_the_supervisor_alone() -> None:
-    child = await Child.start("it", python("import os; print(os.getpgid(0)); input()"))
+async def test_ctrl_c_reaches_the_supervisor_alone(start: Start) -> None:
+    child = await start("it", python("import os; print(os.getpgid(0)); input()"))
 
     assert int(await child.stdout.readline()) == child.pid != os.getpgid(0)
-    child.kill()
-    await child.wait()
 
 
 _PARENT = """
@@ -149,7 +167,10 @@ import asyncio, sys
 from zurelay.supervise.process import Child
 
 async def main():
-    children = [await Child.start("it", [sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)]
+    code = "print('up', flush=True); import time; time.sleep(60)"
+    children = [await Child.start("it", [sys.executable, "-c", code]) for _ in range(2)]
+    for child in children:
+        await child.stdout.readline()
     print(*(child.pid for child in children), flush=True)
     await asyncio.sleep(60)
 
@@ -160,8 +181,8 @@ asyncio.run(main())
 @pytest.mark.parametrize(
     "end", [pytest.param(lambda pid: os.kill(pid, signal.SIGKILL), id="killed"), pytest.param(None, id="crashed")]
 )
-async def test_no_child_outlives_its_parent(end: Callable[[int], None] | None) -> None:
-    parent = await Child.start("parent", [sys.executable, "-c", _PARENT])
+async def test_no_child_outlives_its_parent(start: Start, end: Callable[[int], None] | None) -> None:
+    parent = await start("parent", [sys.executable, "-c", _PARENT])
     pids = [int(word) for word in (await parent.stdout.readline()).split()]
     os.kill(pids[1], signal.SIGSTOP)  # a frozen one can't notice anything by itself
     assert all(map(is_there, pids))

@@ -1,4 +1,3 @@
-import os
 import stat
 from pathlib import Path
 
@@ -110,4 +109,4 @@ def test_a_users_file_keeps_its_mode_and_its_symlink(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert real.read_bytes() == b"new\r\n"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    assert sorted(os.listdir(tmp_path)) == ["keys.yaml", "real.yaml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["keys.yaml", "real.yaml"]
