@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import httptools
 import msgspec
 
+_LINGER = 1.0  # seconds that an answer may take to end behind its last event
 _MOST_QUEUED = 1 << 20  # bytes: reading pauses here until the relay has caught up
 
 
@@ -42,6 +43,7 @@ class EgressCall(asyncio.Protocol):
         self._queued = 0
         self._paused = False
         self._over = False
+        self._left = False
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -91,6 +93,8 @@ class EgressCall(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """Note bytes (httptools' call)."""
+        if self._left:
+            return
         self._queued += len(data)
         self._events.append(data)
 
@@ -103,6 +107,8 @@ class EgressCall(asyncio.Protocol):
         if not self._over:
             self._over = True
             self._events.append(End(clean))
+            if self._left:
+                self.close()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -137,11 +143,21 @@ class EgressCall(asyncio.Protocol):
             self._arm(self._due)
 
     def close(self) -> None:
-        """End the request, wherever it is."""
+        """End the request, wherever it is: the provider's is cancelled."""
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:
             self._transport.abort()
+
+    def leave(self) -> None:
+        """All that counts has come: let the answer end by itself, so that the provider's connection stays of use."""
+        if self._over:
+            self.close()
+            return
+        self._left = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(_LINGER, self.close)
 
 
 def _joined(events: list[Event]) -> list[Event]:

@@ -52,7 +52,7 @@ class Relaying:
             await self._write(relay.end(self._loop.time(), clean=False))
         finally:
             if call is not None:
-                call.close()
+                call.leave() if relay.outcome is Outcome.ANSWERED else call.close()
             self._record(relay)
 
     def _let_go(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -38,8 +38,8 @@ class Processor:
 
     async def process(self, _: object, context: Context) -> None:
         """Serve one stream of Envoy's. A bug ends this stream alone: Envoy answers 503 gateway_unavailable."""
-        phase = dict(context.invocation_metadata() or ()).get("phase")
-        serve = self._phases.get(str(phase))
+        phase = next((str(value) for name, value in context.invocation_metadata() or () if name == "phase"), "")
+        serve = self._phases.get(phase)
         if serve is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"no such phase: {phase}")
         else:
@@ -66,8 +66,8 @@ class Processor:
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The gRPC method; answers are bytes already."""
-        method = grpc.stream_stream_rpc_method_handler(
-            self.process,  # type: ignore[arg-type]  # grpc.aio takes coroutines here, the stubs know threads alone
+        method: grpc.RpcMethodHandler[wire.Request, bytes] = grpc.stream_stream_rpc_method_handler(
+            cast("Any", self.process),  # grpc.aio takes coroutines here; the stubs know threads alone
             request_deserializer=wire.Request.FromString,
             response_serializer=None,
         )

@@ -1,4 +1,4 @@
-"""The doors: keys, paths, methods, Envoy's own failures, the status listener, what isn't reachable (SPEC 2, 10, 11, 12)."""
+"""The doors: keys, paths, methods, Envoy's own failures, the status listener, what isn't reachable (SPEC 2, 10 to 12)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from e2e.harness import Gateway, Provider, ask, simulate
 
 CLIENT_SECRETS = {

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, until
 

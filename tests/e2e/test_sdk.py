@@ -8,8 +8,9 @@ from typing import Any
 
 import openai
 import pytest
-from e2e.harness import Gateway, Provider, simulate
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
+from e2e.harness import Gateway, Provider, simulate
 
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hello"}]
 WEATHER: list[ChatCompletionToolParam] = [

@@ -104,6 +104,7 @@ class Member:
             except (msgspec.MsgspecError, IndexError):
                 _log.error("%s says what no one asked: %r", self.child.name, line[:200])
                 self.child.kill()
+                break
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():

@@ -1,0 +1,73 @@
+"""What was measured: one figure a target and quantity, a value a round; the median stands for it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+import msgspec
+
+DIRECT = "the stub itself"
+ENVOY = "Envoy alone"
+ZURELAY = "zurelay"
+LITELLM = "LiteLLM"
+PORTKEY = "Portkey"
+
+
+class Quantity(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured, in which unit; `title` is the part of the table that it stands in."""
+
+    title: str
+    name: str
+    unit: str
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity of a target, as the rounds gave it."""
+
+    quantity: Quantity
+    target: str
+    rounds: list[float]
+
+    @property
+    def median(self) -> float:
+        """The figure."""
+        return statistics.median(self.rounds)
+
+
+class Figures:
+    """All figures of a run, in the order of their first round."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[tuple[Quantity, str], list[float]] = {}
+
+    def add(self, quantity: Quantity, target: str, value: float) -> None:
+        """Take one round's value."""
+        self._rounds.setdefault((quantity, target), []).append(value)
+
+    def all(self) -> list[Figure]:
+        """Give the figures."""
+        return [
+            Figure(quantity=quantity, target=target, rounds=rounds)
+            for (quantity, target), rounds in self._rounds.items()
+        ]
+
+
+def quantities(figures: Iterable[Figure]) -> list[Quantity]:
+    """List what was measured, each quantity once, those of a title together."""
+    found = list(dict.fromkeys(figure.quantity for figure in figures))
+    titles = list(dict.fromkeys(quantity.title for quantity in found))
+    return sorted(found, key=lambda quantity: titles.index(quantity.title))
+
+
+def ratio(figures: Iterable[Figure], quantity: Quantity, other: str) -> float | None:
+    """Divide zurelay's figure by another target's; None where one of them is missing or zero."""
+    medians = {figure.target: figure.median for figure in figures if figure.quantity == quantity}
+    ours, theirs = medians.get(ZURELAY), medians.get(other)
+    return ours / theirs if ours and theirs else None
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """Give the value below which `share` (0 to 1) of all lie: the nearest one, nothing between two."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
