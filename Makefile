@@ -1,53 +1,58 @@
-# Everything goes through here; each target sets up what it needs in .venv, from PyPI alone.
-PYTHON ?= python3
+# Everything runs through make. `run` and `test` do all the set-up themselves: Python 3.11 or newer and make are enough.
+
+# The first Python that is new enough; make PYTHON=/path/to/python takes another.
+OK := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$python $(OK) 2>/dev/null && echo $$python && exit; done; echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
-ARGS ?=
+# Stamps of what is installed; pyproject.toml says what that is.
+RUNNABLE := $(VENV)/.runnable
+TESTABLE := $(VENV)/.testable
+# Stay quiet about what went well.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format proto bench clean
 
-help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | awk -F ':.*  ## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/run.stamp  ## Serve the demo on 127.0.0.1:8080 (ARGS="--config FILE" for your own)
-	@exec $(BIN)/zurelay up $(ARGS)
+run: $(RUNNABLE) ## set up, then run Envoy and the sidecar: the demo on http://127.0.0.1:8080, or CONFIG=FILE
+	@exec $(BIN)/zurelay up $(if $(CONFIG),--config $(CONFIG))
 
-test: $(VENV)/dev.stamp  ## Run all tests, those through the real Envoy too (ARGS="tests/test_sse.py")
-	$(BIN)/pytest -q -n 2 --dist loadfile $(ARGS)
+test: $(TESTABLE) ## set up, then run all tests; TESTS=tests/test_plan.py runs some
+	$(BIN)/pytest -n 2 $(TESTS)
 
-check: $(VENV)/dev.stamp  ## Lint and type-check
+check: $(TESTABLE) ## find mistakes without running: ruff, its formatter, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/dev.stamp  ## Put the sources in the house's layout
+format: $(TESTABLE) ## write the code as the formatter wants it, and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-proto: $(VENV)/dev.stamp  ## Regenerate the stubs from proto/
+proto: $(TESTABLE) ## make the protobuf stubs again from proto/
 	$(BIN)/python proto/generate.py
 
-bench: $(VENV)/dev.stamp  ## Measure (ARGS=--quick for a minute's worth)
-	$(BIN)/python -m bench $(ARGS)
+bench: $(TESTABLE) ## measure latency, requests a second and CPU a chunk
+	$(BIN)/python -m bench
 
-clean:  ## Remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis service/*.egg-info
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+clean: ## remove what was made: the environment, caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist service/*.egg-info
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
-$(VENV)/pip.stamp:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "zurelay needs Python 3.11 or newer; $(PYTHON) is older. Name another: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' \
-		|| { echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+$(RUNNABLE): pyproject.toml
+	@$(PYTHON) $(OK) 2>/dev/null || { echo "Python 3.11 or newer is needed." \
+	  "On Debian 12, Ubuntu 24.04 or newer: apt-get install python3 python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python's venv module is incomplete: apt-get install $(notdir $(PYTHON))-venv" >&2; exit 1; }
+	@echo "installing into $(VENV) ..." >&2
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --editable '.[local]'
 	@touch $@
 
-$(VENV)/run.stamp: $(VENV)/pip.stamp pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[local]'
-	@touch $@
-
-$(VENV)/dev.stamp: $(VENV)/run.stamp
-	$(BIN)/pip install --quiet --group dev
+$(TESTABLE): $(RUNNABLE)
+	@$(PIP) --group dev
 	@touch $@

@@ -13,6 +13,12 @@ ZURELAY = "zurelay"
 LITELLM = "LiteLLM"
 PORTKEY = "Portkey"
 
+WHOLE = "whole answers"
+SHORT = "streams of 20 tokens"
+STREAMS = "streams"
+MEMORY = "memory"
+_TITLES = (WHOLE, SHORT, STREAMS, MEMORY)
+
 
 class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured, in which unit; `title` is the part of the table that it stands in."""
@@ -54,10 +60,9 @@ class Figures:
 
 
 def quantities(figures: Iterable[Figure]) -> list[Quantity]:
-    """List what was measured, each quantity once, those of a title together."""
-    found = list(dict.fromkeys(figure.quantity for figure in figures))
-    titles = list(dict.fromkeys(quantity.title for quantity in found))
-    return sorted(found, key=lambda quantity: titles.index(quantity.title))
+    """List what was measured, each quantity once, by title and then as it was measured."""
+    found = dict.fromkeys(figure.quantity for figure in figures)
+    return sorted(found, key=lambda quantity: _TITLES.index(quantity.title))
 
 
 def ratio(figures: Iterable[Figure], quantity: Quantity, other: str) -> float | None:

@@ -69,6 +69,7 @@ def portkey_headers(provider: str) -> dict[str, str]:
 async def install() -> None:
     """Install both; an npm that isn't there leaves Portkey out."""
     HERE.mkdir(exist_ok=True)
+    (HERE / ".gitignore").write_text("*\n")
     await _run(sys.executable, "-m", "venv", str(_VENV))
     await _run(str(_VENV / "bin" / "pip"), "install", "--quiet", "--only-binary", ":all:", _LITELLM)
     if shutil.which("npm") is None:

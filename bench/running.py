@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from zurelay import bound
+from zurelay.supervise import bound
 
 _GRACE = 10.0  # seconds to end in
 _LAST_WORDS = 15  # lines

@@ -48,7 +48,7 @@ def binary() -> str | None:
 def script(body: bytes, headers: Mapping[str, str]) -> str:
     """Write the Lua that says what is sent."""
     lines = ['wrk.method = "POST"', f"wrk.body = {_lua(body.decode())}"]
-    lines += [f"wrk.headers[{_lua(name)}] = {_lua(value)}" for name, value in headers.items()]
+    lines += [f"wrk.headers[ {_lua(name)} ] = {_lua(value)}" for name, value in headers.items()]
     return "\n".join(lines) + _DONE
 
 

@@ -22,6 +22,8 @@ from envoy_toys import ToySidecar
 from zurelay import envoy
 from zurelay.model import Format, Listen, Model, Provider, Route, Secret, Settings, Url
 
+Change = Callable[[str, Any], None]  # what a test changes in a file, by its name
+
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -95,12 +97,12 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(self, directory: pathlib.Path, given: Settings, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, directory: pathlib.Path, given: Settings, change: Change | None = None) -> None:
         self.directory = directory
+        self._change = change
         self.runtime = runtime(str(directory))
         self.port, self.status_port = free_port(), free_port()
         self._env = {**os.environ, **{f"KEY_OF_{name.upper()}": f"secret-of-{name}" for name in given.providers}}
-        self._env |= env or {}
         self.write(given)
         self.sidecar = ToySidecar(self.runtime.worker_sockets[0])
         self.log = (directory / "envoy.log").open("wb")
@@ -117,10 +119,21 @@ class Testbed:
             envoy.CLUSTERS_FILE: envoy.clusters(given, self.runtime),
             envoy.LISTENERS_FILE: envoy.listeners(given, self.runtime),
         }
+        if self._change is not None:
+            for name, text in list(files.items()):
+                config = json.loads(text)
+                self._change(name, config)
+                files[name] = json.dumps(config)
         for name, text in files.items():
             fresh = self.directory / f"{name}.new"
             fresh.write_text(text)
             fresh.rename(self.directory / name)
+
+    def settle(self) -> None:
+        """Wait until Envoy has taken the clusters that were written, and knows where they are."""
+        version = json.loads((self.directory / envoy.CLUSTERS_FILE).read_text())["version_info"]
+        self.wait(lambda: self.stats("cds.version_text") == {"cluster_manager.cds.version_text": f'"{version}"'})
+        self.wait(lambda: self.stats("warming_clusters") == {"cluster_manager.warming_clusters": "0"})
 
     def wait(self, met: Callable[[], bool], seconds: float = 15) -> None:
         """Wait until a condition holds; refused connections are a no."""

@@ -1,8 +1,8 @@
 """A provider that records bytes and a sidecar that does what a request says, for tests of Envoy's configuration.
 
 The request header `x-test` holds JSON for the sidecar: plan (clusters), try and total (milliseconds), immediate
-(status, details), die, metadata, late (seconds until a stream's verdict). The body's `faults` say what each provider
-does.
+(status, details), die, pour (MiB), metadata, late (seconds until a stream's verdict). The body's `faults` say what each
+provider does.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class RecordingProvider:
 
     def __init__(self, name: str, context: ssl.SSLContext | None = None) -> None:
         self.arrived: list[Arrived] = []
+        self.release = threading.Event()  # ends the fault `wait`
         owner = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -94,6 +95,9 @@ class RecordingProvider:
         if fault == "hang":
             handler.rfile.read(1)
             return False
+        if fault == "wait":
+            self.release.wait(30)
+            fault = "ok"
         if fault == "cut":
             out.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc")
             return False
@@ -175,6 +179,9 @@ class ToySidecar:
             _set(response.immediate_response.headers, {"content-type": "application/json"})
             yield response
             return
+        if "pour" in test:
+            yield from _pour(test["pour"])
+            return
         yield _planned(test, {"content-length": str(len(body)), ":path": "/v1/chat/completions"})
         pieces = [body[at : at + 65536] for at in range(0, max(len(body), 1), 65536)]
         for number, piece in enumerate(pieces, 1):
@@ -226,6 +233,19 @@ class ToySidecar:
             yield response
             if held and message.HasField("response_body"):
                 return
+
+
+def _pour(pieces: int) -> Iterator[Response]:
+    """Answer with so many MiB, as a stream of the sidecar's own."""
+    response = Response()
+    block = response.streamed_immediate_response.headers_response.headers.headers
+    block.add(key=":status", raw_value=b"200")
+    yield response
+    for number in range(1, pieces + 1):
+        response = Response()
+        piece = response.streamed_immediate_response.body_response
+        piece.body, piece.end_of_stream = bytes(1 << 20), number == pieces
+        yield response
 
 
 def _read(message: Any) -> dict[str, str]:

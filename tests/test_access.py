@@ -9,8 +9,8 @@ import hmac
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import key, model
 
+from making import key, model
 from zurelay import access
 from zurelay.access import Caller, KeyRing
 from zurelay.errors import Forbidden, Unauthenticated
@@ -49,9 +49,7 @@ PRESENTED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"), [pytest.param(*row, id=name) for name, row in PRESENTED.items()]
-)
+@pytest.mark.parametrize(("headers", "expected"), [pytest.param(*row, id=name) for name, row in PRESENTED.items()])
 def test_a_key_stands_in_one_of_two_headers(headers: dict[str, str], expected: str | None) -> None:
     assert expected == access.presented(headers)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import attempt, chunk, event, past, plan
 
+from making import attempt, chunk, event, past, plan
 from zurelay import attempt as attempts
 from zurelay.attempt import HELD, Answered, Kind, StreamAttempt, Verdict, judge_whole
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal
@@ -223,8 +223,10 @@ STREAMS: dict[str, tuple[bytes, Reason | None]] = {
     "data that is no JSON": (event(b"hello"), Reason.NOT_A_STREAM),
     "a token cut short": (b"data: " + chunk("Hello")[:-9], Reason.NOT_A_STREAM),
     "an Anthropic stream": (
-        b'event: message_start\ndata: {"type":"message_start","message":{}}\n\n'
-        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        (
+            b'event: message_start\ndata: {"type":"message_start","message":{}}\n\n'
+            b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+        ),
         Reason.NO_TOKEN,
     ),
 }
@@ -278,6 +280,13 @@ def test_what_never_says_anything_is_given_up_in_time(piece: bytes, reason: Reas
         verdict = held.feed(piece, end=False)
         fed += len(piece)
     assert (Kind.ANSWER if reason is None else Kind.MOVE_ON, reason) == (verdict.kind, verdict.reason)
+
+
+def test_an_event_beyond_all_bounds_moves_on() -> None:
+    for first in (b"", TOKEN.replace(b'"H"', b'""')):
+        verdict = streamed(first + b"data: " + b"x" * (5 * HELD), b"")
+        assert verdict is not None
+        assert verdict.kind is Kind.MOVE_ON
 
 
 def test_an_error_body_without_end_is_judged_by_its_status() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from making import catalog, model, provider
 
+from making import catalog, model, provider
 from zurelay.catalog import Catalog
 from zurelay.errors import NotFound
 from zurelay.model import Auto, Endpoint, Format, Params, Settings, Url
@@ -20,7 +20,9 @@ def test_an_id_and_each_alias_find_the_model(name: str) -> None:
     assert catalog(OPUS, SOL).get(name) is OPUS
 
 
-@pytest.mark.parametrize("name", ["", "Opus", "opus ", "gpt-6", "zurelay-auto", "auto", "x" * 9_000, "模型", "\x00", "'\""])
+@pytest.mark.parametrize(
+    "name", ["", "Opus", "opus ", "gpt-6", "zurelay-auto", "auto", "x" * 9_000, "模型", "\x00", "'\""]
+)
 def test_any_other_name_is_404(name: str) -> None:
     with pytest.raises(NotFound) as caught:
         catalog(OPUS, SOL).find(name)
@@ -120,9 +122,7 @@ def test_a_route_knows_its_path(
     this = model("m", "p")
     whole = provider("p", base_url=base, query=query, format=kind)
     settings = catalog(this).settings
-    made = Catalog(
-        Settings(listen=settings.listen, status=settings.status, providers={"p": whole}, models={"m": this})
-    )
+    made = Catalog(Settings(listen=settings.listen, status=settings.status, providers={"p": whole}, models={"m": this}))
     assert expected == made.routes(this)[0].path(endpoint)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import chunk, event
 
+from making import chunk, event
 from zurelay import sse
 from zurelay.chat_stream import ChatStream, StreamError
 from zurelay.sse import DONE, Decoder, Event
@@ -372,6 +372,12 @@ def test_what_was_used_is_reported_or_estimated(raw: list[bytes], expected: Usag
     made = stream()
     fed(made, *raw)
     assert expected == made.estimate(seven)
+
+
+def test_what_isnt_text_is_not_counted() -> None:
+    made = stream()
+    fed(made, event(b'{"choices":[{"delta":{"content":[{"type":"text"}],"refusal":5}},{"delta":null}]}'))
+    assert made.estimate(seven).completion == 0
 
 
 def test_a_tool_call_counts_too() -> None:

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from making import chunk as made
 
+from making import chunk as made
 from zurelay import chunk
 from zurelay.chunk import Seen
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import HELLO, body, catalog, facts, key, model, request
 
+from making import HELLO, body, catalog, facts, key, model, request
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.decide import Decision, LeftOut, decide
@@ -174,7 +174,8 @@ def test_a_model_that_the_key_may_not_use_is_left_out() -> None:
 def test_a_window_holds_the_prompt_and_what_may_be_written(field: str, spare: int, *, fits: bool) -> None:
     needed = request().tokens + 500
     small = model("second", "three", context_window=needed + spare)
-    decision = decided(catalog(FIRST, small), **{field: 500})
+    limit: dict[str, Any] = {field: 500}
+    decision = decided(catalog(FIRST, small), **limit)
     assert fits is (clusters(decision) == BOTH)
     if not fits:
         why = f"its window of {needed + spare} tokens is smaller than the {needed} needed"
@@ -371,7 +372,7 @@ def test_a_plan_never_has_more_than_twelve_attempts(counts: list[int]) -> None:
     st.booleans(),
     st.sets(st.sampled_from(["first/one", "first/two", "second/three", "third/four"])),
 )
-def test_laws_of_every_plan(models: list[str], fallback: bool | None, key_says: bool, aside: set[str]) -> None:  # noqa: FBT001  # drawn by hypothesis
+def test_laws_of_every_plan(models: list[str], fallback: bool | None, key_says: bool, aside: set[str]) -> None:
     known = {
         "caller": Caller(key=key(smart_routing=key_says)),
         "fallback": fallback,

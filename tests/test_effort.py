@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import model
 
+from making import model
 from zurelay import effort
 from zurelay.errors import InvalidRequest
 from zurelay.model import Effort
@@ -29,7 +29,9 @@ NEAREST = {
 }
 
 
-@pytest.mark.parametrize(("asked", "levels", "expected"), [pytest.param(*row, id=name) for name, row in NEAREST.items()])
+@pytest.mark.parametrize(
+    ("asked", "levels", "expected"), [pytest.param(*row, id=name) for name, row in NEAREST.items()]
+)
 def test_a_level_runs_at_the_nearest_accepted(asked: str, levels: str, expected: str) -> None:
     accepted = tuple(Effort[word] for word in levels.split())
     assert Effort[expected] is effort.nearest(Effort[asked], accepted)

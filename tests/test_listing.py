@@ -11,9 +11,9 @@ import msgspec
 import openai.types
 import pytest
 from anthropic.pagination import SyncPage as AnthropicPage
-from making import catalog, key, model
 from openai.pagination import SyncPage as OpenAIPage
 
+from making import catalog, key, model
 from zurelay import listing
 from zurelay.access import Caller
 from zurelay.catalog import Catalog

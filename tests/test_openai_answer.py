@@ -32,8 +32,8 @@ CHANGED = {
         b'{"choices":[{"message":{"content":"","model":"in"}}],"model":"catalog-id"}',
     ),
     "white space, order, digits and escapes stay": (
-        b' {\n "model" : "a" , "x" : 1e400, "y":0.1000,"choices": [ {"message": {"content":"\\u00e9\\/"} } ] } ',
-        b' {\n "model" : "catalog-id" , "x" : 1e400, "y":0.1000,"choices": [ {"message": {"content":"\\u00e9\\/"} } ] } ',
+        b' {\n "model" : "a" , "x" : 1e400, "y":0.10,"choices": [ {"message": {"content":"\\u00e9\\/"} } ] } ',
+        b' {\n "model" : "catalog-id" , "x" : 1e400, "y":0.10,"choices": [ {"message": {"content":"\\u00e9\\/"} } ] } ',
     ),
     "reasoning": (
         b'{"model":"a","choices":[{"message":{"reasoning":"hm","content":"Hi"}}]}',
@@ -133,6 +133,13 @@ def test_what_is_no_answer(body: bytes, reason: Reason) -> None:
     with pytest.raises(BadAnswerError) as caught:
         read(body)
     assert reason is caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "choice", [b"7", b"null", b"[]", b"{}", b'{"delta":null}', b'{"delta":"reasoning"}', b'{"delta":{"reasoning":7}}']
+)
+def test_a_choice_without_reasoning_stays(choice: bytes) -> None:
+    assert choice == openai_answer.with_reasoning_content(choice, "delta")
 
 
 USAGES = {

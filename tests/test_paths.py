@@ -32,7 +32,18 @@ def test_a_path_names_a_page(method: str, path: str, expected: Target) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "", "/v1", "/v1/", "/v2/chat/completions", "/v1/chat", "/v1/embeddings", "/V1/models", "/v1/modelsx", "//v1/models"],
+    [
+        "/",
+        "",
+        "/v1",
+        "/v1/",
+        "/v2/chat/completions",
+        "/v1/chat",
+        "/v1/embeddings",
+        "/V1/models",
+        "/v1/modelsx",
+        "//v1/models",
+    ],
 )
 def test_anything_else_is_404(path: str) -> None:
     with pytest.raises(NotFound) as caught:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import attempt, past, plan
 
+from making import attempt, past, plan
 from zurelay import plan as plans
 from zurelay.model import Endpoint, Format
 from zurelay.plan import REFUSE, Attempt, Past, Plan, Reason
@@ -109,6 +109,10 @@ def test_envoy_is_told_as_many_clusters_as_the_plan_had(
     assert [each.cluster + suffix for each in kept[1:]] == groups[1 : len(kept)]
     assert kept[0].cluster + (first or suffix) == groups[0]
     assert {REFUSE} >= set(groups[len(kept) :])
+
+
+def test_the_bound_of_the_contract() -> None:
+    assert plans.MOST_ATTEMPTS == 12
 
 
 def test_models_and_clusters_are_listed() -> None:

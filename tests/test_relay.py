@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import attempt, chunk, event, plan
 
+from making import attempt, chunk, event, plan
 from zurelay import failure, relay, sse
 from zurelay.chat_stream import ChatStream
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
@@ -70,7 +70,8 @@ class Client:
         while not self.ended and self.relay.deadline <= when:
             self.now = max(self.now, self.relay.deadline)
             self.take(self.relay.tick(self.now))
-            assert self.ended or self.relay.deadline > self.now, "due again at once"
+            over = self.relay.outcome is not Outcome.UNDER_WAY
+            assert over or self.relay.deadline > self.now, "due again at once"
         self.now = max(self.now, when)
         return self
 
@@ -196,9 +197,8 @@ def test_none_after_the_end() -> None:
 
 
 def test_the_switch_turns_keep_alives_and_early_opening_off() -> None:
-    seen = client(times=SILENT).until(500.0)
-    assert seen.status is None
-    seen.head(500.0).body(500.0, event(chunk("a"))).until(790.0)
+    assert client(times=SILENT).until(500.0).status is None
+    seen = client(times=SILENT).head(500.0).body(500.0, event(chunk("a"))).until(790.0)
     assert ([], 200) == (seen.keepalives, seen.status)
 
 
@@ -210,6 +210,12 @@ def test_the_switch_leaves_no_comment_anywhere() -> None:
 def test_time_counts_from_the_requests_last_byte() -> None:
     seen = client(began=1_000.0).until(1_036.0)
     assert [1_020.0, 1_035.0] == seen.keepalives
+
+
+def test_a_tick_before_its_time_does_nothing() -> None:
+    assert [] == client().relay.tick(19.9)
+    assert [] == client().until(20.0).relay.tick(34.9)
+    assert [] == client().head(1.0).body(1.0, event(chunk("a"))).relay.tick(15.9)
 
 
 def test_a_late_tick_opens_late() -> None:
@@ -322,15 +328,15 @@ def test_an_answer_that_no_attempt_gave_is_a_failure(
 
 
 def test_a_success_that_no_attempt_gave_is_a_failure() -> None:
-    seen = client()
-    seen.take(seen.relay.head(200, {"content-type": "text/html"}, 1.0))
-    assert (503, Outcome.REFUSED) == (seen.status, seen.relay.outcome)
+    for status, headers in ((200, {"content-type": "text/html"}), (300, HEAD), (302, HEAD)):
+        seen = client()
+        seen.take(seen.relay.head(status, headers, 1.0))
+        assert (503, Outcome.REFUSED) == (seen.status, seen.relay.outcome)
 
 
 def test_no_answer_in_time_is_503() -> None:
-    seen = client(times=SILENT).until(569.9)
-    assert seen.status is None
-    seen.until(570.0)
+    assert client(times=SILENT).until(569.9).status is None
+    seen = client(times=SILENT).until(570.0)
     assert (503, "model_unavailable", "false", "5") == (
         seen.status,
         seen.error["code"],
@@ -396,6 +402,8 @@ BROKEN: dict[str, tuple[bytes, bool]] = {
     "a cut within an event": (b'data: {"choices":[{"delta":', True),
     "a cut within a character": (event(chunk("안"))[:-12], True),
     "an end cut short, no finish": (b"data: [DO", True),
+    "the provider's error without its blank line": (ERROR[:-2], True),
+    "the provider's error, then the end of the connection": (ERROR[:-1], False),
 }
 
 
@@ -514,7 +522,12 @@ def test_a_client_that_leaves_is_accounted_for() -> None:
 
 def test_the_prompt_is_not_counted_where_usage_is_reported() -> None:
     counted: list[int] = []
-    seen = client(ask=True, prompt=lambda: counted.append(1) or 7).head(1.0).body(1.0, TEXT + LAST + END)
+
+    def prompt() -> int:
+        counted.append(1)
+        return 7
+
+    seen = client(ask=True, prompt=prompt).head(1.0).body(1.0, TEXT + LAST + END)
     assert (Usage(prompt=9, completion=2), []) == (seen.relay.usage, counted)
 
 
@@ -526,6 +539,12 @@ def test_what_a_client_may_not_have_read_is_bounded() -> None:
     assert seen.relay.outcome is Outcome.BROKEN
     assert len(seen.data) < 4_000 + 500
     assert "larger than the 4000 bytes" in seen.error["message"]
+
+
+@pytest.mark.parametrize(("spare", "expected"), [(0, Outcome.ANSWERED), (-1, Outcome.BROKEN)])
+def test_a_stream_of_the_bound_passes_and_one_byte_more_does_not(spare: int, expected: Outcome) -> None:
+    seen = client(limit=len(MINE + DONE) + spare).head(1.0).body(1.0, TEXT).body(1.0, END)
+    assert expected is seen.relay.outcome
 
 
 def test_a_compressed_stream_is_read() -> None:
@@ -560,6 +579,12 @@ def test_an_event_without_end_is_stopped() -> None:
         fed += len(piece)
         assert fed < 32 << 20
     assert seen.relay.outcome is Outcome.BROKEN
+
+
+def test_an_event_without_end_behind_others_is_stopped() -> None:
+    seen = client(limit=64 << 20).head(1.0).body(1.0, event(chunk("a")) + b"data: " + b"x" * (17 << 20))
+    assert Outcome.UNDER_WAY is seen.relay.outcome
+    assert Outcome.BROKEN is seen.end(2.0).relay.outcome
 
 
 def test_bytes_before_the_head_say_nothing() -> None:
@@ -633,7 +658,7 @@ def test_a_stream_is_the_same_byte_by_byte(stream: bytes, *, clean: bool) -> Non
 @given(
     st.sampled_from(list(STREAMS.values())), st.lists(st.integers(0, 2_000), max_size=8), st.booleans(), st.booleans()
 )
-def test_a_stream_is_the_same_however_it_is_cut(stream: bytes, places: list[int], ask: bool, clean: bool) -> None:  # noqa: FBT001  # drawn by hypothesis
+def test_a_stream_is_the_same_however_it_is_cut(stream: bytes, places: list[int], ask: bool, clean: bool) -> None:
     cuts = sorted(min(place, len(stream)) for place in places)
     pieces = [stream[one:two] for one, two in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     assert outcome([stream], ask=ask, clean=clean) == outcome(pieces, ask=ask, clean=clean)
@@ -654,7 +679,7 @@ BYTES = {"token": TOKEN, "half": TOKEN[:9], "rest": TOKEN[9:], "comment": b": hm
 def test_whatever_happens_there_is_one_head_one_end_and_a_next_deadline(
     steps: list[tuple[float, str]], times: Times
 ) -> None:
-    """`Client` holds the laws: no second head, nothing after the end, no bytes before the head, no deadline in the past."""
+    """`Client` holds the laws: one head, nothing before it, nothing after the end, no deadline in the past."""
     seen = client(times=times)
     for later, what in steps:
         when = seen.now + later

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from making import HELLO, body, request
 
+from making import HELLO, body, request
 from zurelay.errors import InvalidRequest
 from zurelay.model import Endpoint, Feature, Input
 from zurelay.request import MOST_MODELS, READ_ONCE, ChatRequest
@@ -35,8 +35,9 @@ def test_the_least_that_a_request_has() -> None:
 
 
 def test_null_counts_as_left_out() -> None:
-    names = ("models", "stream", "tools", "max_tokens", "max_completion_tokens", "reasoning_effort", "n")
-    read = request(**dict.fromkeys((*names, "stream_options", "response_format", "functions")))
+    names = "models stream tools functions max_tokens max_completion_tokens reasoning_effort n stream_options"
+    left_out: dict[str, Any] = dict.fromkeys((*names.split(), "response_format"))
+    read = request(**left_out)
     assert (None, False, None, False, 1, None, frozenset()) == (
         read.models,
         read.stream,
@@ -232,6 +233,10 @@ def test_the_effort_is_read_where_its_api_has_it(
     endpoint: Endpoint, fields: dict[str, Any], expected: str | None
 ) -> None:
     assert expected == request(endpoint, **fields).effort_word
+
+
+def test_the_field_of_the_effort_is_named() -> None:
+    assert ["reasoning_effort", "output_config.effort"] == [request(each).effort_param for each in (CHAT, MESSAGES)]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import attempt
 
+from making import attempt
 from zurelay import rewrite
 from zurelay.errors import InvalidRequest
 from zurelay.jsonedit import Document

@@ -130,10 +130,14 @@ def test_what_is_right_keeps_its_bytes(raw: bytes) -> None:
 
 CORRECTED = {
     "reasoning beside": (
-        b'{"prompt_tokens":10,"completion_tokens":40,"total_tokens":70,'
-        b'"completion_tokens_details":{"reasoning_tokens":20}}',
-        b'{"prompt_tokens":10,"completion_tokens":60,"total_tokens":70,'
-        b'"completion_tokens_details":{"reasoning_tokens":20}}',
+        (
+            b'{"prompt_tokens":10,"completion_tokens":40,"total_tokens":70,'
+            b'"completion_tokens_details":{"reasoning_tokens":20}}'
+        ),
+        (
+            b'{"prompt_tokens":10,"completion_tokens":60,"total_tokens":70,'
+            b'"completion_tokens_details":{"reasoning_tokens":20}}'
+        ),
     ),
     "a total that is no sum": (
         b'{"prompt_tokens":1,"completion_tokens":2,"total_tokens":9}',
@@ -145,18 +149,24 @@ CORRECTED = {
     ),
     "DeepSeek's cache": (
         b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_cache_hit_tokens":4}',
-        b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_cache_hit_tokens":4,'
-        b'"prompt_tokens_details":{"cached_tokens":4}}',
+        (
+            b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_cache_hit_tokens":4,'
+            b'"prompt_tokens_details":{"cached_tokens":4}}'
+        ),
     ),
     "cache writes by another name": (
         b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":{"cache_creation_tokens":4}}',
-        b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":{"cache_creation_tokens":4,'
-        b'"cache_write_tokens":4}}',
+        (
+            b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":{"cache_creation_tokens":4,'
+            b'"cache_write_tokens":4}}'
+        ),
     ),
     "reasoning at the top": (
         b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"reasoning_tokens":1}',
-        b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"reasoning_tokens":1,'
-        b'"completion_tokens_details":{"reasoning_tokens":1}}',
+        (
+            b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"reasoning_tokens":1,'
+            b'"completion_tokens_details":{"reasoning_tokens":1}}'
+        ),
     ),
     "other fields keep their digits": (
         b'{"prompt_tokens":1,"cost":0.1000,"big":12345678901234567890123,"completion_tokens":2,"total_tokens":0}',

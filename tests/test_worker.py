@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import catalog, model
 
-from zurelay.errors import GatewayUnavailable, TooLarge
+from making import catalog, model
+from zurelay.errors import GatewayUnavailable, TooLarge, Unauthenticated
 from zurelay.model import Limits
 from zurelay.plan import Plan
 from zurelay.ports import Record
@@ -197,6 +198,8 @@ def test_a_new_configuration_replaces_the_old_one() -> None:
     made.configure(catalog(model("second")).settings, ())
     assert before.get("first") is not None
     assert (None, "second") == (made.catalog.get("first"), made.catalog.find("second").id)
+    with pytest.raises(Unauthenticated):
+        made.keys.authenticate({}, dt.datetime.now(dt.UTC))
 
 
 def test_a_route_is_set_aside_until_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

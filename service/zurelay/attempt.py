@@ -15,7 +15,7 @@ from zurelay import chunk, openai_answer, refusal
 from zurelay.encoding import ContentDecoder, decode
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
 from zurelay.plan import Attempt, Past, Plan, Reason, moved_on, remaining
-from zurelay.sse import Decoder, SseError
+from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
 
 HELD = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
@@ -131,13 +131,14 @@ class StreamAttempt:
         return None
 
     def _feed_stream(self, data: bytes, *, end: bool) -> Verdict | None:
+        full = self._held >= HELD
         try:
             events = self._decoder.feed(data)
-            last = self._decoder.flush() if end else None
+            rest = self._decoder.flush() if end or full else None
         except SseError:
             return self._lost(Reason.NOT_A_STREAM)
-        if last is not None:
-            events.append(last)
+        if end and rest is not None:
+            events.append(rest)
         for event in events:
             found = chunk.seen(event.name, event.data)
             if found is chunk.Seen.TOKEN:
@@ -146,11 +147,10 @@ class StreamAttempt:
                 return self._lost(_REASONS[found])
         if end:
             return self._lost(Reason.NO_TOKEN)
-        return self._at_bound() if self._held >= HELD else None
+        return self._at_bound(rest) if full else None
 
-    def _at_bound(self) -> Verdict:
-        """Judge what is held without a token: an event that fills it is content (images come whole), small ones aren't."""
-        cut = self._decoder.flush()
+    def _at_bound(self, cut: Event | None) -> Verdict:
+        """Judge what is held without a token: an event that fills it is content (images come whole), others aren't."""
         if cut is not None and cut.data is not None and len(cut.raw) > HELD // 2:
             return Verdict(kind=Kind.ANSWER, status=self._answered.status)
         return self._lost(Reason.TOO_LARGE)

@@ -72,7 +72,7 @@ class WholeProcessor:
         verdict = attempt.judge_whole(planned, self._number, answered, body, self._limit())
         note(self._worker, planned, self._number, verdict)
         if verdict.kind is Kind.MOVE_ON:
-            return reply(moving_on(verdict, self.suffix))
+            return reply(moving_on(verdict, head, self._number, self.suffix))
         if verdict.error is not None:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
@@ -131,7 +131,7 @@ class StreamProcessor(WholeProcessor):
     def _stream_mutation(self, verdict: Verdict, head: Head) -> Mutation:
         planned = self._planned()
         if verdict.kind is Kind.MOVE_ON:
-            return moving_on(verdict, self.suffix)
+            return moving_on(verdict, head, self._number, self.suffix)
         if verdict.error is not None:
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
             return Mutation(headers=shown, removed=stale(head, shown))
@@ -170,14 +170,29 @@ def stale(head: Head, shown: dict[str, str]) -> list[str]:
     return [name for name in headers.kept_from_client(head.headers) if name not in shown]
 
 
-def moving_on(verdict: Verdict, suffix: str) -> Mutation:
-    """Mark the answer for Envoy's retry and hand the plan on."""
+def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutation:
+    """Mark the answer for Envoy's retry and hand the plan on.
+
+    The provider's own headers go: x-envoy-ratelimited, from one behind an Envoy, forbids the retry. After a 1xx Envoy
+    doesn't retry whatever we say; so that no failed answer gets out as if it were one, it is made an error of ours.
+    """
     following = verdict.plan
     if following is None:
         raise RuntimeError("a move on carries the plan that follows")
+    error = attempt.unavailable(following.past, number)
+    shown = {
+        ":status": str(error.status),
+        "content-type": "application/json",
+        wire.MOVE_ON: "1",
+        **ours(following, number, None),
+        **error.headers(),
+    }
+    if following.stream:
+        shown[wire.FAILURE] = failure.encode(error)
     return Mutation(
-        headers={wire.MOVE_ON: "1"},
-        removed=[],
+        headers=shown,
+        removed=stale(head, shown),
+        body=None if following.stream or head.end else error_body(error, following.endpoint, following.request_id),
         plan=following,
         groups=plan.groups(following, suffix),
     )

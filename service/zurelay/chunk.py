@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import Any
 
 import msgspec
@@ -67,10 +68,18 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(Chunk)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def read(data: bytes) -> Chunk | None:
     """Decode an event's data; None where it is no chunk."""
+    found = _decoded(data)
+    if found is None and b"\\u" in data:  # a server that counts in UTF-16 sends half an emoji, then the other half
+        found = _decoded(_SURROGATE.sub(rb"\\ufffd", data))
+    return found
+
+
+def _decoded(data: bytes) -> Chunk | None:
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -129,7 +129,7 @@ def simulate(host: str, port: int, token_pause: float | None) -> None:
     run(host, port, **({} if token_pause is None else {"token_pause": token_pause}))
 
 
-@main.group()
+@main.group(epilog=_examples("zurelay keys new team-a", "zurelay keys list", "zurelay keys revoke team-a"))
 def keys() -> None:
     """Make, list and revoke API keys. The file holds digests, never a key."""
 

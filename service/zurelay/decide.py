@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from zurelay import effort
+from zurelay import effort, fit
 from zurelay.access import Caller
 from zurelay.catalog import Catalog, RouteFacts
 from zurelay.errors import InvalidRequest
@@ -65,14 +65,7 @@ def unfit(model: Model, request: ChatRequest, caller: Caller) -> str | None:
     """Say why a model that the client didn't name can't take this request; None if it can (SPEC 5)."""
     if not caller.may_use(model.id):
         return "the key may not use it"
-    if not request.media <= model.inputs:
-        return "it does not read " + ", ".join(sorted(kind.value for kind in request.media - model.inputs))
-    if not request.features <= model.features:
-        return "it lacks " + ", ".join(sorted(feature.value for feature in request.features - model.features))
-    needed = request.tokens + (request.max_output or 0)
-    if needed > model.context_window:
-        return f"its window of {model.context_window} tokens is smaller than the {needed} needed"
-    return None
+    return fit.unfit(model, request)
 
 
 def _asked_effort(request: ChatRequest, named: Model) -> Effort | None:

@@ -1,4 +1,4 @@
-"""How a streamed request fails: an attempt's error on its way to the relay, as a header's value, and the relay's own."""
+"""How a streamed request fails: an attempt's error on its way to the relay, in one header, and the relay's own."""
 
 from __future__ import annotations
 

@@ -37,13 +37,20 @@ def for_attempt(document: Document, attempt: Attempt) -> bytes:
     effort = msgspec.json.encode(attempt.effort) if attempt.effort is not None else None
     if effort is not None or "reasoning_effort" in document.names:
         changes["reasoning_effort"] = effort
+    rename, fields = refused(document, attempt)
+    return document.edit(changes | fields, rename=rename)
+
+
+def refused(document: Document, attempt: Attempt) -> tuple[dict[str, str], dict[str, bytes | None]]:
+    """Give what becomes of the fields that the route refuses: those renamed, and those that go."""
     rename = {old: new for old, new in attempt.rename.items() if old in document.names}
+    changes: dict[str, bytes | None] = {}
     for old, new in list(rename.items()):
         if document.raw(new) is not None:  # both were sent: the one that the provider knows counts
             changes[old] = None
             del rename[old]
     changes.update((field, None) for field in attempt.drop if field in document.names and field not in rename)
-    return document.edit(changes, rename=rename)
+    return rename, changes
 
 
 def is_lossless(document: Document, attempt: Attempt) -> bool:

@@ -47,11 +47,13 @@ def until(met: Callable[[], T], seconds: float = 10.0) -> T:
 class Provider:
     """The simulated provider, on a thread with a loop of its own so that blocking clients can be tested."""
 
-    def __init__(self, ssl_context: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, ssl_context: ssl.SSLContext | None = None, host: str = "127.0.0.1", credential: str | None = None
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._server = self._call(_made(Config(token_pause=0)))
+        self._server = self._call(_made(Config(token_pause=0, credential=credential)))
         self.port: int = self._call(self._server.start(host, 0, ssl_context))
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:

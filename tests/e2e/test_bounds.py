@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
+
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, simulate
 

@@ -1,14 +1,21 @@
 """What goes over the wire through a real Envoy: to providers, to the sidecar, to clients."""
 
+import json
+import socket
+import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from envoy_testbed import Answer, Testbed, key, provider, settings
 from envoy_toys import Arrived, RecordingProvider
-from zurelay.model import Format, Limits, Secret
+from zurelay.envoy import BOOTSTRAP_FILE, LISTENERS_FILE
+from zurelay.model import Format, Limits, Secret, Settings, Timeouts
 
 MIB = 1 << 20
+ODD = "m/1#x:y é 100%"
 
 
 @pytest.fixture(scope="module", name="providers")
@@ -31,6 +38,7 @@ def _module_bed(providers: dict[str, RecordingProvider], tmp_path_factory: pytes
         provider("c", c, auth_header="api-key", api_key=Secret(file=str(secret))),
         provider("gone", "http://no-such-name.invalid:80/v1"),
         provider("closed", "http://127.0.0.1:1/v1"),
+        provider(ODD, a),
         limits=Limits(request_body=8 * MIB, response_body=32 * MIB),
     )
     with Testbed(directory, given) as bed:
@@ -202,6 +210,10 @@ def test_a_stream_goes_on_too(bed: Testbed, providers: dict[str, RecordingProvid
     assert "transfer-encoding" not in request.headers
 
 
+def test_a_route_may_be_called_anything(bed: Testbed) -> None:
+    assert bed.ask(body={}, test={"plan": [f"{ODD}.first", f"{ODD}.whole"]}).status == 200
+
+
 def test_no_server_header_of_a_provider_reaches_the_client(bed: Testbed) -> None:
     answer = bed.ask(body={}, test={"plan": ["a.first"]})
 
@@ -240,7 +252,7 @@ def unavailable(answer: Answer, code: str) -> None:
 
 
 def test_a_failed_plan_is_model_unavailable(bed: Testbed) -> None:
-    metadata = {"request_id": "req_1", "routed_from": "zurelay-auto", "shape": "chat"}
+    metadata = {"request_id": "req_1", "routed_from": "zurelay-auto", "shape": "chat", "retry_after": "5"}
 
     answer = bed.ask(body={}, test={"plan": ["gone.first", "gone.whole", "closed.whole"], "metadata": metadata})
 
@@ -311,7 +323,7 @@ def test_the_sidecars_own_answers_pass_as_they_are(bed: Testbed, status: int, de
 
     assert answer.status == status
     assert answer.body == b'{"mine": true}'
-    assert sorted(answer.headers) == ["content-length", "content-type", "date", "server"]
+    assert {*answer.headers} - {"connection"} == {"content-length", "content-type", "date", "server"}
 
 
 @pytest.mark.parametrize(
@@ -340,3 +352,100 @@ def test_the_status_listener_answers_and_says_503_where_the_sidecar_is_away(bed:
     }
 
     assert answers == {"/healthz": 200, "/readyz": 503, "/metrics": 503, "/nope": 404}
+
+
+def test_a_client_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    with (
+        Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1"), timeouts=Timeouts(idle=0.5))) as bed,
+        socket.create_connection(("127.0.0.1", bed.port), 10) as client,
+    ):
+        client.sendall(b'POST / HTTP/1.1\r\nhost: x\r\nx-test: {"pour": 30}\r\ncontent-length: 2\r\n\r\n{}')
+        count = "http.ingress.downstream_cx_active"
+        bed.wait(lambda: bed.stats(count) == {count: "1"})
+        bed.wait(lambda: bed.stats(count) == {count: "0"})
+
+
+def hurried(name: str, config: Any) -> None:
+    """Give clients no time at all, and Envoy no memory: the sizes are ours, what follows is tested."""
+    if name == LISTENERS_FILE:
+        config["resources"][0]["filter_chains"][0]["filters"][0]["typed_config"]["request_timeout"] = "0.2s"
+    if name == BOOTSTRAP_FILE:
+        actions = config["overload_manager"]["actions"]
+        actions[:] = [action for action in actions if action["name"].endswith("stop_accepting_requests")]
+        config["overload_manager"]["resource_monitors"][0]["typed_config"]["max_heap_size_bytes"] = 1 << 20
+
+
+def test_short_of_memory_or_of_patience_it_says_so(tmp_path: Path) -> None:
+    with Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1")), hurried) as bed:
+        bed.wait(lambda: bed.ask(body={}, test={"immediate": [200, ""]}).status == 503)
+        full = bed.ask(body={}, test={"immediate": [200, ""]})
+        inside = bed.stream({}, {"plan": ["p.stream"]})
+        probe = bed.ask("/healthz", port=bed.status_port)
+
+    unavailable(full, "gateway_unavailable")
+    unavailable(inside, "model_unavailable")
+    assert probe.status == 200
+
+
+def test_a_request_that_takes_too_long_to_arrive_is_refused_in_our_shape(tmp_path: Path) -> None:
+    def impatient(name: str, config: Any) -> None:
+        if name == LISTENERS_FILE:
+            hurried(name, config)
+
+    with Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1")), impatient) as bed:
+        answer = bed.raw(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc")
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"type":"error"' in answer
+
+
+def test_a_change_of_catalog_takes_nothing_from_a_request_under_way(tmp_path: Path) -> None:
+    old, new = RecordingProvider("p"), RecordingProvider("p")
+    answers = []
+
+    def settings_of(server: RecordingProvider, *more: str) -> Settings:
+        listed = [provider(name, f"http://localhost:{server.port}/v1") for name in ("p", *more)]
+        return settings(*listed)
+
+    with Testbed(tmp_path, settings_of(old)) as bed:
+        waiting = threading.Thread(
+            target=lambda: answers.append(bed.ask(body={"faults": {"p": "wait"}}, test={"plan": ["p.first"]}))
+        )
+        waiting.start()
+        bed.wait(lambda: len(old.arrived) == 1)
+        bed.write(settings_of(new, "q"))
+        bed.settle()
+        after = [bed.ask(body={}, test={"plan": [f"{name}.first"]}).status for name in ("p", "q")]
+        old.release.set()
+        waiting.join(10)
+
+    assert after == [200, 200]
+    assert (len(old.arrived), len(new.arrived)) == (1, 2)
+    assert [answer.status for answer in answers] == [200]
+
+
+def test_what_the_sidecar_could_not_log_envoy_does(tmp_path: Path) -> None:
+    with Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1"))) as bed:
+        bed.raw(b"GET / HTTP/1.0\r\n\r\n")
+        bed.ask("/v1/messages", body={}, test={"die": True}, headers={"traceparent": "00-1-2-01"})
+        bed.ask(body={}, test={"immediate": [400, "zurelay"]})
+        bed.ask(body={}, test={"plan": ["p.first"], "metadata": {"shape": "chat"}})
+        bed.sidecar.stop()
+        bed.ask("/v1/models", method="GET")
+
+    lines = [json.loads(line) for line in (tmp_path / "envoy.log").read_text().splitlines()]
+    found = [(line["status"], line["path"], line["traceparent"]) for line in lines if "status" in line]
+    assert found == [(426, None, None), (503, "/v1/messages", "00-1-2-01"), (503, "/v1/models", None)]
+
+
+def test_a_worker_that_is_away_fails_no_request(tmp_path: Path) -> None:
+    def half_away(name: str, config: Any) -> None:
+        if name == BOOTSTRAP_FILE:
+            (sidecar,) = (each for each in config["static_resources"]["clusters"] if each["name"] == "sidecar")
+            (group,) = sidecar["load_assignment"]["endpoints"]
+            group["lb_endpoints"].append({"endpoint": {"address": {"pipe": {"path": f"{tmp_path}/away.sock"}}}})
+
+    with Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1")), half_away) as bed:
+        statuses = {bed.ask(body={}, test={"immediate": [200, ""]}).status for _ in range(30)}
+
+    assert statuses == {200}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from zurelay.errors import InvalidRequest
@@ -11,17 +13,28 @@ from zurelay.jsonedit import Document
 BODY = b'{"a": 1, "b": null, "c": {"d": 1e400}, "e": "x"}'
 
 
+def rest(fields: Fields) -> dict[str, bytes]:
+    out: dict[str, Any] = {}
+    fields.add_rest(out)
+    return {name: bytes(value) for name, value in out.items()}
+
+
 def test_what_nobody_took_is_left_for_a_named_model() -> None:
     fields = Fields(BODY, named=True)
 
     assert (fields.take("a", COUNT), fields.take("missing", COUNT)) == (1, None)
     fields.drop("e", "missing")
 
-    assert {name: bytes(value) for name, value in fields.rest().items()} == {"c": b'{"d": 1e400}'}
+    assert rest(fields) == {"c": b'{"d": 1e400}'}
 
 
 def test_nothing_is_left_for_another_model() -> None:
-    assert Fields(BODY, named=False).rest() == {}
+    assert rest(Fields(BODY, named=False)) == {}
+
+
+def test_what_other_fields_said_already_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="`e` says what other fields say already"):
+        Fields(BODY, named=True).add_rest({"e": 1})
 
 
 def test_a_document_that_is_parsed_already_will_do() -> None:
@@ -52,7 +65,7 @@ def test_a_field_without_a_counterpart_is_refused_or_dropped(named: int, always:
         found = True
 
     assert found == bool(refused)
-    assert "a" not in fields.rest()
+    assert "a" not in rest(fields)
 
 
 def test_a_value_that_asks_for_nothing_is_no_matter() -> None:

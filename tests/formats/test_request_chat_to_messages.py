@@ -233,6 +233,16 @@ def test_unknown_fields_keep_their_digits() -> None:
     assert b'"x":{"a": 1e400}' in found
 
 
+def test_messages_own_fields_can_t_stand_beside_chat_s() -> None:
+    system = [{"role": "system", "content": "a"}, *HI]
+
+    assert translated({"system": "b"})["system"] == "b"
+    with pytest.raises(InvalidRequest, match="`system`"):
+        translated({"system": "b", "messages": system})
+    with pytest.raises(InvalidRequest, match="`stop_sequences`"):
+        translated({"stop_sequences": ["b"], "stop": "a"})
+
+
 def test_unknown_fields_are_dropped_for_another_model() -> None:
     assert translated({}) == translated({"x": 1, "top_k": 3}, named=False)
 

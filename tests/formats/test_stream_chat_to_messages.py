@@ -268,6 +268,7 @@ def test_a_stream_that_is_cut_short_is_a_failure(events: list[Any], failure: Fai
 
     assert (failure, done) == (stream.failure and stream.failure.kind, stream.done)
     assert done == bool(found and found[-1]["type"] == "message_stop")
+    assert not done or accumulated(found).content[0].model_dump(include={"text"}) == {"text": "Hi"}
 
 
 ERRORS = {

@@ -152,6 +152,19 @@ def test_the_first_token_brings_the_role_before_it(event: dict[str, Any]) -> Non
     assert rest
 
 
+def test_thinking_says_behind_how_much_it_stood() -> None:
+    events = [
+        *(START, block("text", text="ab"), delta("text_delta", text="c"), closed()),
+        *(block("tool_use", 1, id="t", name="f", input={}), closed(1)),
+        *(block("redacted_thinking", 2, data="d"), closed(2), ended("tool_use"), STOP),
+    ]
+
+    *chunks, _ = streams.data(streams.events(Stream(STAMP), events, names=True))
+
+    (thought,) = [each for chunk in chunks for each in chunk["choices"][0]["delta"].get("thinking_blocks", ())]
+    assert thought == {"index": 0, "type": "redacted_thinking", "data": "d", "at": [3, 1]}
+
+
 ARGUMENTS = {
     "bit by bit": ({}, ['{"a":', " 1.0", "0}"], '{"a": 1.00}'),
     "whole in the start": ({"a": 1}, [], '{"a": 1}'),

@@ -58,6 +58,12 @@ def test_allowed_tools_leave_only_those_in() -> None:
     assert found.fields["tool_choice"] == {"type": "any"}
 
 
+def test_allowed_tools_may_be_named_in_short() -> None:
+    short = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "name": "g"}]}}
+
+    assert [tool["name"] for tool in kit(tools=[F, G], tool_choice=short).fields["tools"]] == ["g"]
+
+
 def test_tools_that_were_called_are_defined_and_can_t_be_called_again() -> None:
     found = kit(used=("old", "older"))
 

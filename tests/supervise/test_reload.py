@@ -151,13 +151,18 @@ async def test_a_bad_change_is_refused_told_and_counted_once(
     watched: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reload, "_RETRY", 1)
-    tries: list[int] = []
-    good = watched.reloader._load
-    monkeypatch.setattr(watched.reloader, "_load", lambda: (tries.append(1), good())[1])
+    tries = 0
+
+    def counted() -> Loaded:
+        nonlocal tries
+        tries += 1
+        return watched.load()
+
+    monkeypatch.setattr(watched.reloader, "_load", counted)
 
     watched.path.write_text(NEW.replace("openai", "opnai").replace("context_window", "contex_window"))
 
-    await watched.so(lambda: len(tries) > 3)
+    await watched.so(lambda: tries > 3)
     assert watched.reloader.results == {"applied": 0, "refused": 1}
     assert watched.rollout.history == []
     told = [record.getMessage() for record in caplog.records if "line" in record.getMessage()]
@@ -210,9 +215,7 @@ async def test_what_envoy_or_the_workers_refuse_is_tried_again(
     assert watched.reloader.results == {"applied": 1, "refused": 1}
 
 
-async def test_a_fault_of_ours_does_not_end_the_watch(
-    watched: Watched, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_of_ours_does_not_end_the_watch(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
     watched.rollout.refusals = [RuntimeError("a fault")]
     watched.path.write_text(NEW)
     await watched.so(lambda: "a fault" in caplog.text)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-import msgspec
-
 from zurelay.envoy import sds
 from zurelay.envoy.runtime import Runtime
 from zurelay.envoy.templates import discovery, literal, template
@@ -25,23 +23,15 @@ _CREDENTIALS = ("authorization", "x-api-key", "api-key")
 _PASSED = frozenset({"accept", "anthropic-beta", "anthropic-version", "content-type", "idempotency-key", "user-agent"})
 
 
-class _Common(msgspec.Struct, frozen=True, kw_only=True):
-    """What all clusters of a configuration share. `added` are the headers that some provider adds."""
-
-    settings: Settings
-    runtime: Runtime
-    added: list[str]
-
-
 def clusters(settings: Settings, runtime: Runtime) -> str:
     """Write clusters.json."""
-    common = _Common(settings=settings, runtime=runtime, added=_added_headers(settings))
+    added = _added_headers(settings)
     routes = [route for model in settings.models.values() for route in model.routes]
     used = dict.fromkeys(route.provider for route in routes)
     return discovery(
         [_provider(settings.providers[name], runtime) for name in used]
         + [
-            _attempt(f"{route.name}.{kind}", kind, settings.providers[route.provider], common)
+            _attempt(f"{route.name}.{kind}", kind, settings.providers[route.provider], runtime, added)
             for route in routes
             for kind in KINDS
         ]
@@ -86,37 +76,42 @@ def _protocol(options: dict[str, Any], provider: Provider) -> None:
 
 def _transport(provider: Provider, runtime: Runtime) -> dict[str, Any]:
     host = provider.base_url.host
-    validation: dict[str, Any] = {"trusted_ca": {"filename": provider.ca or runtime.ca_bundle}}
-    context: dict[str, Any] = {"@type": _TLS, "common_tls_context": {"validation_context": validation}}
+    context: dict[str, Any] = {"@type": _TLS}
+    validation: dict[str, Any] = {}
     if _is_address(host):
         # No name, no SNI (RFC 6066, 3): the certificate must carry the address.
         validation["match_typed_subject_alt_names"] = [{"san_type": "IP_ADDRESS", "matcher": {"exact": host}}]
     else:
         # A trusted authority signs for any host: the certificate must be for this one.
         context.update(sni=host, auto_sni_san_validation=True)
+    if provider.ca is None:
+        validation["trusted_ca"] = {"filename": runtime.ca_bundle}
+        context["common_tls_context"] = {"validation_context": validation}
+    else:
+        # As a secret, so that a replaced file is taken up.
+        source = sds.reference(sds.authority_secret(provider.name), runtime)
+        combined = {"default_validation_context": validation, "validation_context_sds_secret_config": source}
+        context["common_tls_context"] = {"combined_validation_context": combined}
     return {"name": "envoy.transport_sockets.tls", "typed_config": context}
 
 
-def _attempt(name: str, kind: str, provider: Provider, common: _Common) -> dict[str, Any]:
+def _attempt(name: str, kind: str, provider: Provider, runtime: Runtime, added: list[str]) -> dict[str, Any]:
     loaded = template("cluster.yaml")
     cluster: dict[str, Any] = loaded["attempt"]
     cluster["name"] = name
     cluster["cluster_type"]["typed_config"]["clusters"][0] = provider_cluster(provider)
-    if kind != "stream":
-        cluster["per_connection_buffer_limit_bytes"] = common.settings.limits.response_body
     options = cluster["typed_extension_protocol_options"][_OPTIONS]
     processor, mutation, credential, codec = options["http_filters"]
-    _processor(processor["typed_config"], loaded["modes"][kind], kind, common)
-    mutation["typed_config"]["mutations"]["request_mutations"] += _mutations(provider, common.added)
-    options["http_filters"] = [processor, mutation, *_credential(credential, provider, common.runtime), codec]
+    _processor(processor["typed_config"], loaded["modes"][kind], kind, added)
+    mutation["typed_config"]["mutations"]["request_mutations"] += _mutations(provider, added)
+    options["http_filters"] = [processor, mutation, *_credential(credential, provider, runtime), codec]
     return cluster
 
 
-def _processor(config: dict[str, Any], mode: dict[str, Any], kind: str, common: _Common) -> None:
+def _processor(config: dict[str, Any], mode: dict[str, Any], kind: str, added: list[str]) -> None:
     config.update(mode)
     config["grpc_service"]["initial_metadata"] = [{"key": "phase", "value": kind}]
-    config["max_message_timeout"] = f"{common.settings.timeouts.total + 60:g}s"
-    hidden = [{"exact": name} for name in (*_CREDENTIALS, *common.added)]
+    hidden = [{"exact": name} for name in (*_CREDENTIALS, *added)]
     config["forward_rules"]["disallowed_headers"]["patterns"] = hidden
 
 

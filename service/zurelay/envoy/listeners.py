@@ -7,7 +7,7 @@ from typing import Any
 from zurelay.envoy import sds
 from zurelay.envoy.local_replies import local_replies
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
-from zurelay.envoy.templates import discovery, template
+from zurelay.envoy.templates import discovery, duration, template
 from zurelay.model import IdentityMode, Listen, Settings
 
 PEER_URIS = "peer-uris"
@@ -32,15 +32,15 @@ def listeners(settings: Settings, runtime: Runtime) -> str:
 
 def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> None:
     _address(listener, settings.listen)
+    listener["per_connection_buffer_high_watermark_timeout"] = duration(settings.timeouts.idle)
     chain = listener["filter_chains"][0]
     del chain["transport_socket"]
     if sds.server_certificate(settings) is not None:
         chain["transport_socket"] = _transport(settings, runtime)
     manager = _manager(listener)
     _common(manager, settings)
-    processor = manager["http_filters"][0]["typed_config"]
-    processor["max_message_timeout"] = _patience(settings)
-    _identify(manager, processor["grpc_service"]["initial_metadata"], settings.identity.mode)
+    service = manager["http_filters"][0]["typed_config"]["grpc_service"]
+    _identify(manager, service["initial_metadata"], settings.identity.mode)
 
 
 def _identify(manager: dict[str, Any], metadata: list[dict[str, str]], mode: IdentityMode) -> None:
@@ -65,7 +65,7 @@ def _common(manager: dict[str, Any], settings: Settings) -> None:
     manager["stream_idle_timeout"] = _patience(settings)
     manager["local_reply_config"] = local_replies()
     route = manager["route_config"]["virtual_hosts"][0]["routes"][0]
-    route["request_body_buffer_limit"] = settings.limits.request_body + _REWRITTEN
+    route["request_body_buffer_limit"] = max(settings.limits.request_body + _REWRITTEN, settings.limits.response_body)
 
 
 def _transport(settings: Settings, runtime: Runtime) -> dict[str, Any]:
@@ -90,4 +90,4 @@ def _address(listener: dict[str, Any], listen: Listen) -> None:
 
 
 def _patience(settings: Settings) -> str:
-    return f"{settings.timeouts.total + _LATER:g}s"
+    return duration(settings.timeouts.total + _LATER)

@@ -24,6 +24,11 @@ def provider_secret(provider: str) -> str:
     return f"provider.{provider}"
 
 
+def authority_secret(provider: str) -> str:
+    """Name the secret that holds the authority which signs for a provider."""
+    return f"authority.{provider}"
+
+
 def reference(name: str, runtime: Runtime) -> dict[str, Any]:
     """Say where a secret is found (SdsSecretConfig)."""
     source = {"path": runtime.path(secret_file(name)), "watched_directory": {"path": runtime.directory}}
@@ -36,14 +41,14 @@ def secrets(settings: Settings) -> dict[str, str]:
     for provider in settings.providers.values():
         if provider.api_key is not None:
             found[provider_secret(provider.name)] = {"generic_secret": {"secret": _source(provider.api_key)}}
+        if provider.ca is not None:
+            found[authority_secret(provider.name)] = _authority(provider.ca)
     certificate = server_certificate(settings)
     if certificate is not None:
         found[SERVER] = {"tls_certificate": _pair(*certificate)}
     identity = settings.identity
     if identity.mode is IdentityMode.MTLS and identity.ca is not None:
-        authority = {"filename": identity.ca}
-        watched = {"path": posixpath.dirname(identity.ca)}
-        found[CLIENTS] = {"validation_context": {"trusted_ca": authority, "watched_directory": watched}}
+        found[CLIENTS] = _authority(identity.ca)
     return {secret_file(name): discovery([_resource(name, value)]) for name, value in found.items()}
 
 
@@ -61,6 +66,15 @@ def _resource(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def _source(secret: Secret) -> dict[str, str | None]:
     return {"environment_variable": secret.env} if secret.env is not None else {"filename": secret.file}
+
+
+def _authority(file: str) -> dict[str, Any]:
+    return {
+        "validation_context": {
+            "trusted_ca": {"filename": file},
+            "watched_directory": {"path": posixpath.dirname(file)},
+        }
+    }
 
 
 def _pair(cert: str, key: str) -> dict[str, Any]:

@@ -36,3 +36,8 @@ def discovery(resources: list[Any]) -> str:
 def literal(value: str) -> str:
     """Escape a value that Envoy would read as a format string."""
     return value.replace("%", "%%")
+
+
+def duration(seconds: float) -> str:
+    """Write a time as Envoy reads it, to the millisecond."""
+    return f"{seconds:.3f}s"

@@ -65,9 +65,14 @@ class Fields:
                 raise InvalidRequest(message, param=name)
             self.unmapped(name, message)
 
-    def rest(self) -> dict[str, msgspec.Raw]:
-        """Give the fields that nobody took: for a named model they pass, and the provider judges them (SPEC 3)."""
+    def add_rest(self, out: dict[str, Any]) -> None:
+        """Pass on the fields that nobody took: for a named model the provider judges them (SPEC 3)."""
         if not self.named:
-            return {}
-        left = {name: self._document.raw(name) for name in self._left}
-        return {name: msgspec.Raw(value) for name, value in left.items() if value is not None}
+            return
+        for name in self._left:
+            value = self._document.raw(name)
+            if value is None:
+                continue
+            if name in out:
+                raise InvalidRequest(f"`{name}` says what other fields say already: leave it out.", param=name)
+            out[name] = msgspec.Raw(value)

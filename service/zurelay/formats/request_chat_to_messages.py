@@ -101,7 +101,7 @@ def request(body: bytes | Document, target: Target) -> bytes:
     stream = fields.take("stream", FLAG)
     if stream is not None:
         out["stream"] = stream
-    out |= fields.rest()
+    fields.add_rest(out)
     out["messages"] = talk.turns
     return msgspec.json.encode(out)
 

@@ -125,7 +125,7 @@ def request(body: bytes | Document, target: Target) -> bytes:
     elif tier is not None:
         fields.unmapped("service_tier", "`service_tier` must be auto or standard_only.")
     messages = turns.translate(fields, target)
-    out |= fields.rest()
+    fields.add_rest(out)
     out["messages"] = messages
     return msgspec.json.encode(out)
 

@@ -2,6 +2,7 @@
 
 Nothing comes out before the model's first token; then message_start goes first. Blocks follow one another: each is
 closed before the next starts. Calls that a provider mixes are taken apart: one waits until the one before it is whole.
+Arguments pass as they come, JSON or not.
 Counts are known at the end only: message_delta has them, message_start zeros. After a failure nothing comes out: the
 feeder renders `failure`.
 """
@@ -69,9 +70,10 @@ class Stream:
 
     def feed(self, event_name: str, data: bytes) -> list[bytes]:
         """Take one event; give the client's events for it. BadAnswer for data that isn't the format's."""
-        if self.done or self.failure is not None or not data or data.isspace():
+        data = data.strip()
+        if self.done or self.failure is not None or not data:
             return []
-        if data == b"[DONE]" or data.strip() == b"[DONE]":
+        if data == b"[DONE]":
             return self._end()
         try:
             chunk = _CHUNK.decode(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import logging
 import os
 import re
@@ -104,8 +105,7 @@ class Child:
 
     def kill(self) -> None:
         """End it now."""
-        if self.running:
-            self._process.kill()
+        self._signal(signal.SIGKILL)
 
     async def end(self, grace: float) -> None:
         """Ask it to end, and end it after `grace` seconds."""
@@ -113,13 +113,19 @@ class Child:
             return
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.terminate()
+        self._signal(signal.SIGTERM)
         try:
             await asyncio.wait_for(self.wait(), grace)
         except TimeoutError:
             _log.warning("%s (process %d) didn't end within %g s and is killed", self.name, self.pid, grace)
             self.kill()
             await self.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # Not by the process' own methods: they ask first whether it has ended, and its status would be lost to asyncio.
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):  # it ended just now
+                os.kill(self.pid, number)
 
     async def _listen(self, stream: asyncio.StreamReader, sink: Sink) -> None:
         rest = b""

@@ -73,6 +73,7 @@ class Reloader:
                 return
 
     async def _attempt(self) -> None:
+        """Put what the files say in force. Nothing that goes wrong here may end the watch, or the service."""
         old = self._rollout.loaded
         try:
             loaded = self._load()
@@ -84,6 +85,10 @@ class Reloader:
             await self._rollout.change(loaded)
         except (LoadError, RefusedError) as error:
             self._refuse(str(error))
+            return
+        except Exception as error:  # noqa: BLE001  # see above
+            _log.exception("a fault of zurelay's own")
+            self._refuse(f"a fault of zurelay's own: {error!r}")
             return
         self._complaint = ""
         self.results["applied"] += 1

@@ -79,9 +79,9 @@ class Rollout:
                 await self._change(loaded)
             except NotYetError:
                 raise
-            except (RefusedError, NotConfiguredError) as error:
+            except Exception:
                 self._restore()
-                raise RefusedError(str(error)) from error
+                raise
             finally:
                 self._before = {}
             self._loaded = loaded
@@ -123,7 +123,10 @@ class Rollout:
         await self._take(_CLUSTERS, self._both(loaded, until))
         await self._warm()
         await self._take(_LISTENERS, envoy.listeners(loaded.settings, self._runtime))
-        await self._fleet.configure(loaded.text, loaded.keys_text)
+        try:
+            await self._fleet.configure(loaded.text, loaded.keys_text)
+        except NotConfiguredError as error:
+            raise RefusedError(str(error)) from error
 
     def _restore(self) -> None:
         self._write_secrets(self.loaded)

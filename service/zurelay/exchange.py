@@ -1,0 +1,153 @@
+"""What lies between a client's format and a provider's: bodies one way, answers and streams the other (SPEC 9).
+
+One entry a pair; the rest of the house asks here, and knows of no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from zurelay import (
+    chunk,
+    message_event,
+    messages_answer,
+    messages_body,
+    openai_answer,
+    rewrite,
+)
+from zurelay.chat_stream import ChatStream
+from zurelay.errors import InvalidRequest
+from zurelay.formats import (
+    BadAnswer,
+    Stamp,
+    Target,
+    answer_chat_to_messages,
+    answer_messages_to_chat,
+    request_chat_to_messages,
+    request_messages_to_chat,
+    stream_chat_to_messages,
+    stream_messages_to_chat,
+)
+from zurelay.jsonedit import Document
+from zurelay.messages_stream import MessagesStream
+from zurelay.model import Effort, Endpoint, Format
+from zurelay.openai_answer import Answer, BadAnswerError
+from zurelay.plan import Attempt, Reason
+from zurelay.sse import Event
+from zurelay.translated_stream import TranslatedStream
+from zurelay.usage import Usage
+
+
+class AnswerStream(Protocol):
+    """A provider's stream on its way to the client."""
+
+    done: bool
+    finish_reasons: list[str]
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether `usage_chunk` goes before the end."""
+
+    def feed(self, event: Event) -> bytes:
+        """Take one event; give the client's bytes. StreamError where it is none."""
+
+    def end(self) -> bytes | None:
+        """Give what still belongs to the answer when the provider's stream is over; None where it was cut short."""
+
+    def estimate(self, prompt: Callable[[], int]) -> Usage:
+        """Give what was used, estimated where the provider didn't say."""
+
+    def usage_chunk(self, prompt: Callable[[], int]) -> bytes:
+        """Give the last chunk before the end."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client asked that its stream depends on."""
+
+    usage: bool = False
+    choices: int = 1
+
+
+def seen(format: Format) -> Callable[[str, bytes | None], chunk.Seen]:
+    """Give how events of a provider's stream are read by one who waits for the first token."""
+    return chunk.seen if format is Format.OPENAI else message_event.seen
+
+
+def request_body(document: Document, attempt: Attempt, endpoint: Endpoint) -> bytes:
+    """Make an attempt's body from the one that all attempts start from."""
+    if _is_chat(endpoint):
+        if attempt.format is Format.OPENAI:
+            return rewrite.for_attempt(document, attempt)
+        return _fitted(request_chat_to_messages.request(document, _target(attempt)), attempt)
+    if attempt.format is Format.ANTHROPIC:
+        return messages_body.for_attempt(document, attempt)
+    return _fitted(request_messages_to_chat.request(document, _target(attempt)), attempt)
+
+
+def can_prepare(document: Document, attempt: Attempt, endpoint: Endpoint) -> bool:
+    """Tell whether later attempts can still make their bodies from this attempt's one."""
+    if _is_chat(endpoint):
+        return attempt.format is Format.OPENAI and rewrite.is_lossless(document, attempt)
+    return attempt.format is Format.ANTHROPIC and messages_body.is_lossless(document, attempt)
+
+
+def whole_answer(body: bytes, attempt: Attempt, endpoint: Endpoint, stamp: Stamp) -> Answer:
+    """Make a complete answer the client's. BadAnswerError where it is none."""
+    if endpoint is Endpoint.COUNT_TOKENS:
+        return messages_answer.read_count(body)
+    if _is_chat(endpoint) and attempt.format is Format.OPENAI:
+        return openai_answer.read(body, attempt.model)
+    if not _is_chat(endpoint) and attempt.format is Format.ANTHROPIC:
+        return messages_answer.read(body, attempt.model)
+    _refuse_error(body)
+    translate = answer_messages_to_chat.answer if _is_chat(endpoint) else answer_chat_to_messages.answer
+    try:
+        made = translate(body, stamp)
+    except BadAnswer as error:
+        raise BadAnswerError(Reason.NOT_JSON) from error
+    return Answer(made.body, made.usage, (made.finish_reason,))
+
+
+def stream(attempt: Attempt, endpoint: Endpoint, asked: Asked, stamp: Stamp) -> AnswerStream:
+    """Make what carries a provider's stream to the client."""
+    if _is_chat(endpoint):
+        if attempt.format is Format.OPENAI:
+            return ChatStream(attempt.model, ask_usage=asked.usage, choices=asked.choices)
+        return TranslatedStream(stream_messages_to_chat.Stream(stamp, include_usage=asked.usage))
+    if attempt.format is Format.ANTHROPIC:
+        return MessagesStream(attempt.model)
+    return TranslatedStream(stream_chat_to_messages.Stream(stamp))
+
+
+def _is_chat(endpoint: Endpoint) -> bool:
+    return endpoint is Endpoint.CHAT
+
+
+def _target(attempt: Attempt) -> Target:
+    return Target(
+        model=attempt.upstream,
+        max_output=attempt.max_output,
+        effort=Effort[attempt.effort] if attempt.effort is not None else None,
+        named=attempt.named,
+    )
+
+
+def _fitted(body: bytes, attempt: Attempt) -> bytes:
+    """Rename and drop what the route refuses in a translated body."""
+    if not attempt.rename and not attempt.drop:
+        return body
+    document = Document.parse(body)
+    rename, changes = rewrite.refused(document, attempt)
+    return document.edit(changes, rename=rename)
+
+
+def _refuse_error(body: bytes) -> None:
+    try:
+        document = Document.parse(body)
+    except InvalidRequest as error:
+        raise BadAnswerError(Reason.NOT_JSON) from error
+    if document.raw("error") is not None:
+        raise BadAnswerError(Reason.ERROR_BODY)
