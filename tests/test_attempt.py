@@ -186,8 +186,11 @@ NO_ANSWER = {
 
 @pytest.mark.parametrize(("body", "reason"), [pytest.param(*row, id=name) for name, row in NO_ANSWER.items()])
 def test_a_200_that_is_none_moves_on(body: bytes, reason: Reason) -> None:
-    verdict = whole(body=body)
-    assert (Kind.MOVE_ON, reason, 200) == (verdict.kind, verdict.reason, verdict.status)
+    for number, cluster in ((1, "first/one"), (3, "first/two")):
+        verdict = whole(body=body, number=number)
+        assert (Kind.MOVE_ON, reason, 200) == (verdict.kind, verdict.reason, verdict.status)
+        assert verdict.plan is not None
+        assert [(number, cluster)] == [(one.number, one.cluster) for one in verdict.plan.past]
 
 
 ROLE = event(chunk(delta={"role": "assistant", "content": ""}))
@@ -340,7 +343,8 @@ def test_a_success_that_cant_be_decoded_moves_on(coding: str, body: bytes) -> No
     assert (Kind.MOVE_ON, Reason.UNREADABLE) == (verdict.kind, verdict.reason)
     stream = streamed(body, content_encoding=coding)
     assert stream is not None
-    assert stream.kind is Kind.MOVE_ON
+    cut = body == UNREADABLE["cut short"][1]  # what there is of it can be read
+    assert (Kind.MOVE_ON, Reason.NO_TOKEN if cut else Reason.UNREADABLE) == (stream.kind, stream.reason)
 
 
 @pytest.mark.parametrize(("coding", "body"), [pytest.param(*row, id=name) for name, row in UNREADABLE.items()])
@@ -428,6 +432,11 @@ HEADS: dict[str, tuple[dict[str, str], Answered]] = {
 @pytest.mark.parametrize(("headers", "expected"), [pytest.param(*row, id=name) for name, row in HEADS.items()])
 def test_the_head_of_an_answer(headers: dict[str, str], expected: Answered) -> None:
     assert expected == Answered.read(headers, 10.0)
+
+
+@pytest.mark.parametrize(("status", "expected"), [(199, False), (200, True), (204, True), (299, True), (300, False)])
+def test_a_success_is_a_2xx(status: int, *, expected: bool) -> None:
+    assert expected is Answered(status=status).is_success
 
 
 def test_an_attempt_leaves_nothing_behind() -> None:

@@ -112,6 +112,13 @@ def test_a_model_within_the_delta_stays(first: bytes) -> None:
         assert inner == decoded(fed(made, event(data)))[0]["choices"]
 
 
+def test_a_name_within_is_not_taken_for_another_chunks_own() -> None:
+    made = stream()
+    fed(made, event(CHUNK))
+    data = json.loads(INNER) | {"model": "other"}
+    assert [data | {"model": "cat"}] == decoded(fed(made, event(json.dumps(data, separators=(",", ":")).encode())))
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(["gpt-x", '"model":"gpt-x"', "é"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["model", "x"]), inner, max_size=2),
@@ -322,6 +329,12 @@ def test_the_usage_chunk_has_no_choices(raw: list[bytes], expected: dict[str, An
     assert [expected] == decoded(made.usage_chunk(seven))
 
 
+def test_a_usage_chunk_counts_what_came_after_the_report() -> None:
+    made = stream(ask=True)
+    fed(made, event(chunk("1234", usage=USED)), event(chunk("12345678")))
+    assert decoded(made.usage_chunk(seven))[0]["usage"]["completion_tokens"] == 4
+
+
 def test_a_stream_of_nothing_has_a_usage_chunk_too() -> None:
     assert [] == decoded(stream().usage_chunk(seven))[0]["choices"]
 
@@ -343,6 +356,11 @@ ESTIMATES: dict[str, tuple[list[bytes], Usage]] = {
     "in any writing, by its bytes": ([event(chunk("안녕"))], Usage(prompt=7, completion=2, estimated=True)),
     "reasoning, by either name once": (
         [event(chunk(delta={"reasoning": "1234", "reasoning_content": "1234"}))],
+        Usage(prompt=7, completion=1, estimated=True),
+    ),
+    "reasoning": ([event(chunk(delta={"reasoning": "1234"}))], Usage(prompt=7, completion=1, estimated=True)),
+    "reasoning_content": (
+        [event(chunk(delta={"reasoning_content": "1234"}))],
         Usage(prompt=7, completion=1, estimated=True),
     ),
     "a refusal": ([event(chunk(delta={"refusal": "1234"}))], Usage(prompt=7, completion=1, estimated=True)),

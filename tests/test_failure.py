@@ -53,28 +53,30 @@ def test_the_longest_message_fits_a_header() -> None:
 
 
 LOCAL = {
-    "the last attempt's wait": (503, "17", ModelUnavailable, 17),
-    "no attempt said how long": (503, "-", ModelUnavailable, 5),
-    "longer than a minute": (503, "86400", ModelUnavailable, 60),
-    "no wait at all": (503, "0", ModelUnavailable, 1),
-    "digits of another script": (503, "٣", ModelUnavailable, 5),
-    "a timeout": (504, None, ModelUnavailable, 5),
-    "our own listener": (503, None, GatewayUnavailable, 5),
+    "the last attempt's wait": ("17", True, ModelUnavailable, 17),
+    "no attempt said how long": ("-", True, ModelUnavailable, 5),
+    "longer than a minute": ("86400", True, ModelUnavailable, 60),
+    "no wait at all": ("0", True, ModelUnavailable, 1),
+    "digits of another script": ("٣", True, ModelUnavailable, 5),
+    "a timeout": (None, True, ModelUnavailable, 5),
+    "our own listener": (None, False, GatewayUnavailable, 5),
+    "an attempt's worker is gone": ("1", False, GatewayUnavailable, 1),
 }
 
 
 @pytest.mark.parametrize(
-    ("status", "header", "kind", "wait"), [pytest.param(*row, id=name) for name, row in LOCAL.items()]
+    ("header", "tried", "kind", "wait"), [pytest.param(*row, id=name) for name, row in LOCAL.items()]
 )
 def test_envoys_own_answer_becomes_an_error(
-    status: int, header: str | None, kind: type[ZurelayError], wait: int
+    header: str | None, kind: type[ZurelayError], wait: int, *, tried: bool
 ) -> None:
-    error = failure.of_local_reply(status, header)
+    error = failure.of_local_reply(header, tried=tried)
     assert (kind, 503, wait) == (type(error), error.status, error.retry_after)
 
 
 def test_a_full_plan_that_failed_is_not_to_be_retried_at_once() -> None:
-    assert failure.of_local_reply(503, "5").should_retry is False
+    assert failure.of_local_reply("5", tried=True).should_retry is False
+    assert failure.of_local_reply("1", tried=False).should_retry is None
 
 
 OWN = {

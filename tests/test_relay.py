@@ -311,7 +311,7 @@ def test_a_failure_in_messages_shape_is_messages_shape() -> None:
 LOCAL: dict[str, tuple[int, dict[str, str], int, str]] = {
     "Envoy's own answer": (503, {"retry-after": "17", "x-zurelay-attempts": "4"}, 503, "model_unavailable"),
     "our own listener refuses": (503, {}, 503, "gateway_unavailable"),
-    "Envoy's timeout": (504, {}, 503, "model_unavailable"),
+    "Envoy's timeout": (504, {"x-zurelay-attempts": "2"}, 503, "model_unavailable"),
 }
 
 

@@ -51,11 +51,14 @@ def decode(text: str) -> ZurelayError:
     )
 
 
-def of_local_reply(status: int, retry_after: str | None) -> ZurelayError:
-    """Give the error for an answer that Envoy made itself: no attempt was there to say why."""
+def of_local_reply(retry_after: str | None, *, tried: bool) -> ZurelayError:
+    """Give the error for an answer that Envoy made itself. `tried` is whether it says that attempts were made.
+
+    Without, the request was refused on its way, or the worker of an attempt is gone: another try finds another worker.
+    """
     named = refusal.retry_after(retry_after, 0)
     seconds = refusal.wait([] if named is None else [named])
-    if status == 503 and retry_after is None:  # noqa: PLR2004  # our own listener refused the hop
+    if not tried:
         return GatewayUnavailable("The gateway could not pass the request on. Try again.", retry_after=seconds)
     return ModelUnavailable(
         f"Every attempt to get an answer failed. Try again in {seconds} s, or ask another model.",

@@ -110,7 +110,7 @@ class Ledger:
         for kind, limit, period in _spend_limits(scope, day):
             used = self._purse(scope.name, period).used
             if used + amount > money.units(limit):
-                found.append(out_of_money(scope, kind, limit, used, need.usd, self._now))
+                found.append(limits.out_of_money(scope, kind, limit, money.usd(used), need.usd, self._now))
         return found
 
     def take(self, taken: Taken) -> None:
@@ -123,13 +123,6 @@ class Ledger:
                 purse = self._purse(name, period)
                 purse.held += taken.amount
                 held.purses.append(purse)
-
-    def forget(self, taken: Taken) -> None:
-        """Undo a `take`: it could not be put on record."""
-        held = self._open.pop(taken.id)
-        _let_go(held)
-        for name, entry in held.entries.items():
-            self._window(name).remove(entry)
 
     def close(self, closed: Closed) -> None:
         """Put the true figure in a reservation's place; tokens beyond it count from when they are known."""
@@ -164,7 +157,7 @@ class Ledger:
             window = self._windows.get(name)
             if window is not None:
                 window.advance(self._now)
-                if window.last is None:
+                if window.empty:
                     del self._windows[name]
         del self._untidied[-_TIDIED:]
         if day != self._day:
@@ -177,15 +170,15 @@ class Ledger:
         requests: list[Standing] = []
         tokens: list[Standing] = []
         for scope in scopes:
-            window = self._window(scope.name) if scope.enforced and scope.limited else None
-            if window is None:
+            if not (scope.enforced and scope.limited):
                 continue
-            last = window.last
-            reset = last + limits.MINUTE - self._now if last is not None else 0
+            window = self._window(scope.name)
             if (limit := scope.limits.requests_per_minute) is not None:
-                requests.append(Standing(limit, max(limit - window.requests, 0), reset))
+                left = max(limit - window.requests, 0)
+                requests.append(Standing(limit, left, window.requests_reset(self._now)))
             if (limit := scope.limits.tokens_per_minute) is not None:
-                tokens.append(Standing(limit, max(limit - window.tokens, 0), reset))
+                left = max(limit - window.tokens, 0)
+                tokens.append(Standing(limit, left, window.tokens_reset(self._now)))
         return limits.tightest(requests), limits.tightest(tokens)
 
     def _window(self, name: str) -> Window:
@@ -218,10 +211,3 @@ def _let_go(held: _Open) -> None:
 
 def _refused(scope: Scope, kind: Kind, limit: int, used: int, needed: int, wait: int | None) -> Refused:
     return Refused(scope=scope, kind=kind, limit=limit, used=used, needed=needed, wait=wait)
-
-
-def out_of_money(scope: Scope, kind: Kind, limit: Decimal, used: int, needed: Decimal, now: int) -> Refused:
-    """Refuse for money: it fits when the next day or month begins, or never."""
-    until = limits.until_next_day(now) if kind is Kind.USD_DAY else limits.until_next_month(now)
-    wait = None if needed > limit else until
-    return Refused(scope=scope, kind=kind, limit=limit, used=money.usd(used), needed=needed, wait=wait)

@@ -20,6 +20,7 @@ from zurelay.model import UsageLimits
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DEFAULT_OUTPUT = 4096  # SPEC 11: what a request may write where it doesn't say
+_MOST_OUTPUT = 10**12  # beyond any limit; larger numbers tell nothing more
 
 
 class Kind(enum.Enum):
@@ -108,9 +109,9 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True):
     shadow: tuple[Refused, ...] = ()
 
 
-def needed(prompt: int, max_output: int | None) -> int:
-    """Give the tokens to reserve: the prompt's estimate and the output that the request allows."""
-    return prompt + (DEFAULT_OUTPUT if max_output is None else max_output)
+def output_needed(max_output: int | None) -> int:
+    """Give the tokens to reserve for an answer: what the request allows, else a default."""
+    return DEFAULT_OUTPUT if max_output is None else min(max_output, _MOST_OUTPUT)
 
 
 def day_of(at: int) -> str:
@@ -133,6 +134,13 @@ def until_next_month(at: int) -> int:
     first = dt.datetime.fromtimestamp(at // SECOND, dt.UTC).replace(day=1, hour=0, minute=0, second=0)
     following = (first + dt.timedelta(days=32)).replace(day=1)
     return int(following.timestamp()) * SECOND - at
+
+
+def out_of_money(scope: Scope, kind: Kind, limit: Decimal, used: Decimal, needed: Decimal, now: int) -> Refused:
+    """Refuse for money: it fits when the next day or month begins, or never."""
+    until = until_next_day(now) if kind is Kind.USD_DAY else until_next_month(now)
+    wait = None if needed > limit else until
+    return Refused(scope=scope, kind=kind, limit=limit, used=used, needed=needed, wait=wait)
 
 
 def binding(refusals: Iterable[Refused]) -> Refused:

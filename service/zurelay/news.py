@@ -24,6 +24,7 @@ class Closed(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     id: str
     at: int
+    day: str
     reserved: int
     used: int
     scopes: tuple[str, ...]

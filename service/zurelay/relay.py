@@ -147,7 +147,7 @@ class Relay:
         self._heard = now
         model = headers.get("x-zurelay-model")
         if status >= 300 or model is None:  # noqa: PLR2004  # RFC 9110, 15: no success
-            return self._fail(_cause(status, headers), now, headers.get("x-zurelay-attempts"))
+            return self._fail(_cause(headers), now, headers.get(_ATTEMPTS))
         self._head = headers
         self._flowing = True
         self._stream = self._make_stream(model)
@@ -236,9 +236,9 @@ class Relay:
             return [self._send(b"data: " + body + b"\n\n", now, end=True)]
         self.outcome = Outcome.REFUSED
         headers = {"content-type": "application/json", "x-zurelay-request-id": self._plan.request_id, **error.headers()}
-        attempts = attempts or self._head.get("x-zurelay-attempts")
+        attempts = attempts or self._head.get(_ATTEMPTS)
         if attempts is not None:
-            headers["x-zurelay-attempts"] = attempts
+            headers[_ATTEMPTS] = attempts
         return [Output(status=error.status, headers=headers, data=body, end=True)]
 
 
@@ -262,6 +262,7 @@ def early_headers(plan: Plan) -> dict[str, str]:
     return answer_headers(found)
 
 
+_ATTEMPTS = "x-zurelay-attempts"
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
 
 
@@ -271,6 +272,8 @@ def _is_cut(rest: Event) -> bool:
     return not rest.whole and data != b"[DONE]" and chunk.read(data) is None
 
 
-def _cause(status: int, headers: Mapping[str, str]) -> ZurelayError:
+def _cause(headers: Mapping[str, str]) -> ZurelayError:
     told = headers.get(FAILURE)
-    return failure.decode(told) if told else failure.of_local_reply(status, headers.get("retry-after"))
+    return (
+        failure.decode(told) if told else failure.of_local_reply(headers.get("retry-after"), tried=_ATTEMPTS in headers)
+    )

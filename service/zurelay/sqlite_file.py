@@ -1,4 +1,4 @@
-"""The SQLite file: its tables, how it is opened, read and kept.
+"""The SQLite file: its tables, how it is opened, read and written.
 
 | table | holds |
 | --- | --- |
@@ -12,19 +12,16 @@ USD are exact: whole millionths, and a rest in 1e-18 that is always under a mill
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
-from zurelay import limits, money
+from zurelay import money
 from zurelay.store import COUNTS, MONEY, Counts, Line, Place, StoreError
 
 VERSION = 1
 _APPLICATION = 0x7A75726C  # "zurl"
-_PATIENCE = 10.0  # seconds for which opening and keeping wait for other processes
-_WAL_BYTES = 16 << 20  # a write-ahead log that is longer is moved into the file
-_SPENT_DAYS = 62  # a month and what comes before it
+_PATIENCE = 10.0  # seconds to wait for other processes, outside the event loop
 
 _COLUMNS = tuple(
     column for name in COUNTS for column in ((f"{name}_micro", f"{name}_rest") if name in MONEY else (name,))
@@ -119,8 +116,8 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
 def _make(connection: sqlite3.Connection, path: str) -> None:
     # First, as it can't be changed in a transaction. WAL: readers and the writer don't wait for each other.
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # no fsync at a commit; `Keeper.sync` does it each second
-    connection.execute("PRAGMA wal_autocheckpoint = 0")  # it would make a commit wait for the disk: `Keeper` does it
+    connection.execute("PRAGMA synchronous = NORMAL")  # no fsync at a commit; the keeper does it each second
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # it would make a commit wait for the disk: the keeper does it
     connection.execute("BEGIN IMMEDIATE")
     try:
         if _check(connection, path) == 0:
@@ -202,60 +199,3 @@ def _line(row: tuple[str | int, ...]) -> Line:
         for name in COUNTS
     }
     return Line(Place(*map(str, place)), Counts(**counts))
-
-
-class Keeper:
-    """What waits for the disk, for a thread of its own: signs of life, what is old, and the write-ahead log.
-
-    Each write is one statement, so that the file is locked only while SQLite itself is at work.
-    """
-
-    def __init__(self, path: str, owner: str) -> None:
-        self._owner = owner
-        self._connection = open_file(path)
-        self._log = Path(f"{Path(path).resolve()}-wal")
-
-    def keep(self, now: int, *, sync: bool, old: int, tidy: bool) -> None:
-        """Do what is due. `old` is the number up to which the log may go."""
-        self.beat(now)
-        if sync:
-            self._sync()
-        if old:  # all but the newest row: the numbers go on from there
-            self._connection.execute("DELETE FROM log WHERE seq <= ? AND seq < (SELECT max(seq) FROM log)", (old,))
-        if tidy:
-            self._forget(now)
-        self._checkpoint(now)
-
-    def beat(self, now: int) -> None:
-        """Say that this process lives."""
-        statement = "INSERT INTO owners VALUES (?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen"
-        self._connection.execute(statement, (self._owner, now))
-
-    def _sync(self) -> None:
-        """Let the disk have what was committed: a power cut costs no more than what came after."""
-        with self._log.open("rb") as log:
-            os.fdatasync(log.fileno())
-
-    def _checkpoint(self, now: int) -> None:
-        """Move a long write-ahead log into the file."""
-        if self._log.stat().st_size <= _WAL_BYTES:
-            return
-        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # the bulk of it, while others write on
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.beat(now)  # the first write of a new log waits for the disk: here, rather than in the event loop
-
-    def _forget(self, now: int) -> None:
-        """Drop spend of periods that no limit looks at any more, and processes that are long gone."""
-        day = limits.day_of(now - _SPENT_DAYS * 24 * 60 * limits.MINUTE)
-        self._connection.execute("DELETE FROM spent WHERE period < ?", (day,))
-        self._connection.execute("DELETE FROM owners WHERE seen < ?", (now - 60 * limits.MINUTE,))
-
-    def close(self) -> None:
-        """Take leave; what this process's requests hold is given back."""
-        self._connection.execute("DELETE FROM owners WHERE id = ?", (self._owner,))
-        self._connection.close()
-
-
-def alive(connection: sqlite3.Connection, since: int) -> set[str]:
-    """Name the processes heard of since a time."""
-    return {str(row[0]) for row in connection.execute("SELECT id FROM owners WHERE seen > ?", (since,))}

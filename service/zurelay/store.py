@@ -145,7 +145,7 @@ class Batch(msgspec.Struct, kw_only=True):
         )
         if not reservation.id:
             return None, amount
-        closed = Closed(reservation.id, at, reservation.tokens, usage.total, reservation.scopes)
+        closed = Closed(reservation.id, at, reservation.day, reservation.tokens, usage.total, reservation.scopes)
         self.closed.append(closed)
         return closed, amount
 

@@ -20,12 +20,12 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from zurelay import limits, money, news, sqlite_file
+from zurelay import limits, money, news, sqlite_file, sqlite_keeper
 from zurelay.clock import WallClock
 from zurelay.ledger import Ledger
 from zurelay.limits import Granted, Need, Refused, Reservation, Scope
 from zurelay.news import Closed, News, Taken
-from zurelay.sqlite_file import Keeper
+from zurelay.sqlite_keeper import Keeper
 from zurelay.store import (
     BEAT_EVERY,
     DEAD_AFTER,
@@ -206,7 +206,7 @@ class SqliteStore:
         """See to what needs no haste; what may wait for the disk does so in a thread."""
         self._hear()
         now, steady = self._clock.now(), time.monotonic()
-        living = sqlite_file.alive(self._connection, now - int(DEAD_AFTER * limits.SECOND))
+        living = sqlite_keeper.alive(self._connection, now - int(DEAD_AFTER * limits.SECOND))
         self._ledger.release(living | {self._owner})
         day = limits.day_of(now)
         self._ledger.tidy(day)

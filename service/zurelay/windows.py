@@ -28,10 +28,11 @@ class Window:
     As every request is in it, two bursts at a boundary can't both pass: there is no boundary.
     """
 
-    __slots__ = ("_entries", "requests", "tokens")
+    __slots__ = ("_entries", "_last_request", "requests", "tokens")
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque()
+        self._last_request = 0
         self.requests = 0
         self.tokens = 0
 
@@ -50,6 +51,7 @@ class Window:
             if entry.at <= now:
                 break
             entry.at = now
+        self._last_request = min(self._last_request, now)
 
     def add(self, at: int, requests: int, tokens: int) -> Entry:
         """Count requests and tokens."""
@@ -57,6 +59,8 @@ class Window:
         self._entries.append(entry)
         self.requests += requests
         self.tokens += tokens
+        if requests:
+            self._last_request = at
         return entry
 
     def correct(self, entry: Entry, tokens: int) -> None:
@@ -65,18 +69,18 @@ class Window:
             self.tokens += tokens - entry.tokens
             entry.tokens = tokens
 
-    def remove(self, entry: Entry) -> None:
-        """Undo an `add`."""
-        if not entry.gone:
-            self._entries.remove(entry)
-            entry.gone = True
-            self.requests -= entry.requests
-            self.tokens -= entry.tokens
-
     @property
-    def last(self) -> int | None:
-        """When the newest entry came; None for an empty window."""
-        return self._entries[-1].at if self._entries else None
+    def empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self._entries
+
+    def requests_reset(self, now: int) -> int:
+        """Give the time until no request counts any more."""
+        return self._last_request + MINUTE - now if self.requests else 0
+
+    def tokens_reset(self, now: int) -> int:
+        """Give the time until no token counts any more."""
+        return self._entries[-1].at + MINUTE - now if self.tokens else 0
 
     def wait_for_request(self, limit: int, now: int) -> int:
         """Give the time until one more request fits; 0 if it does now."""

@@ -427,7 +427,7 @@ def test_a_change_of_catalog_takes_nothing_from_a_request_under_way(tmp_path: Pa
 def test_what_the_sidecar_could_not_log_envoy_does(tmp_path: Path) -> None:
     with Testbed(tmp_path, settings(provider("p", "http://127.0.0.1:1/v1"))) as bed:
         bed.raw(b"GET / HTTP/1.0\r\n\r\n")
-        bed.ask("/v1/messages", body={}, test={"die": True}, headers={"traceparent": "00-1-2-01"})
+        bed.ask("/v1/messages?key=x", body={}, test={"die": True}, headers={"traceparent": "00-1-2-01"})
         bed.ask(body={}, test={"immediate": [400, "zurelay"]})
         bed.ask(body={}, test={"plan": ["p.first"], "metadata": {"shape": "chat"}})
         bed.sidecar.stop()

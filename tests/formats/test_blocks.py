@@ -40,7 +40,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=repr)
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
 def test_a_block_is_one_that_the_sdk_knows(block: Any) -> None:
     (written,) = msgspec.json.decode(msgspec.json.encode(Turn("user", [block])))["content"]
 
