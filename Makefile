@@ -18,11 +18,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUNNABLE) ## set up, then run Envoy and the sidecar: the demo on http://127.0.0.1:8080, or CONFIG=FILE
-	@exec $(BIN)/zurelay up $(if $(CONFIG),--config $(CONFIG))
+run: $(RUNNABLE) ## set up, then run Envoy and the sidecar: the demo on http://127.0.0.1:8080, or CONFIG=FILE (ARGS for more options)
+	@exec $(BIN)/zurelay up $(if $(CONFIG),--config $(CONFIG)) $(ARGS)
 
 test: $(TESTABLE) ## set up, then run all tests; TESTS=tests/test_plan.py runs some
-	$(BIN)/pytest -n 2 $(TESTS)
+	$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 check: $(TESTABLE) ## find mistakes without running: ruff, its formatter, mypy
 	$(BIN)/ruff check .

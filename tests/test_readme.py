@@ -22,7 +22,8 @@ README = (ROOT / "README.md").read_text()
 
 def blocks(language: str) -> list[str]:
     """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return [text for name, text in fenced if name == language]
 
 
 @pytest.fixture(scope="module")

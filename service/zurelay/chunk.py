@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-import re
 from typing import Any
 
 import msgspec
+
+from zurelay import surrogates
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -68,14 +69,13 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(Chunk)
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def read(data: bytes) -> Chunk | None:
     """Decode an event's data; None where it is no chunk."""
     found = _decoded(data)
-    if found is None and b"\\u" in data:  # a server that counts in UTF-16 sends half an emoji, then the other half
-        found = _decoded(_SURROGATE.sub(rb"\\ufffd", data))
+    if found is None and (hidden := surrogates.hidden(data)) is not None:
+        found = _decoded(hidden)
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from zurelay import usage
+from zurelay import surrogates, usage
 from zurelay.errors import InvalidRequest
 from zurelay.jsonedit import Document, elements
 from zurelay.plan import Reason
@@ -46,6 +46,17 @@ class Answer(msgspec.Struct, frozen=True):
 
 def read(body: bytes, model: str) -> Answer:
     """Check a provider's complete answer and rewrite what must differ; all other bytes stay."""
+    try:
+        return _read(body, model)
+    except BadAnswerError:
+        hidden = surrogates.hidden(body)
+        if hidden is None:
+            raise
+    answer = _read(hidden, model)
+    return Answer(surrogates.shown(answer.body), answer.usage, answer.finish_reasons)
+
+
+def _read(body: bytes, model: str) -> Answer:
     try:
         document = Document.parse(body)
         if _is_error(document):

@@ -143,11 +143,15 @@ class Batch(msgspec.Struct, kw_only=True):
                 ours=money.units(spent.ours),
             )
         )
+        return self.close(reservation, usage.total, at), amount
+
+    def close(self, reservation: Reservation, used: int, at: int) -> Closed | None:
+        """Take note of the tokens that a reservation came to; None if it held nothing."""
         if not reservation.id:
-            return None, amount
-        closed = Closed(reservation.id, at, reservation.day, reservation.tokens, usage.total, reservation.scopes)
+            return None
+        closed = Closed(reservation.id, at, reservation.day, reservation.tokens, used, reservation.scopes)
         self.closed.append(closed)
-        return closed, amount
+        return closed
 
 
 def purses(reservation: Reservation) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import redis.asyncio
@@ -45,6 +45,9 @@ _log = logging.getLogger("zurelay")
 
 def _script(name: str) -> str:
     return resources.files("zurelay").joinpath("data", name).read_text()
+
+
+T = TypeVar("T")
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -122,25 +125,27 @@ class RedisStore:
         while self._waiting:
             sent, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
             requests = b"[" + b",".join(each.request for each in sent) + b"]"
+            told = "the call was given up"
             try:
-                answers = await self._run(self._reserve_script, requests)
+                answers: list[Answer] = await self._run(self._reserve_script, requests)
+                for each, answer in zip(sent, answers, strict=True):
+                    if not each.answer.done():
+                        each.answer.set_result(answer)
+                    elif answer[0]:  # the client left while it waited
+                        self._batch.close(each.reservation, 0, self._clock.now())
             except StoreUnavailableError as error:
+                told = str(error)
+            finally:
                 for each in sent:
                     if not each.answer.done():
-                        each.answer.set_exception(StoreUnavailableError(str(error)))
-                continue
-            for each, answer in zip(sent, answers, strict=True):
-                if not each.answer.done():
-                    each.answer.set_result(answer)
-                elif answer[0]:  # the client left while it waited
-                    self.settle(each.reservation, Spent(failed=True))
+                        each.answer.set_exception(StoreUnavailableError(told))
 
     async def _run(self, script: Any, *args: bytes | str) -> Any:
         """Run a script; a server that doesn't answer is away from then on."""
         time = self._clock.now() if self._given_time else 0
         return await self._guarded(script(keys=[PREFIX], args=[time, *args]))
 
-    async def _guarded(self, call: Awaitable[Any]) -> Any:
+    async def _guarded(self, call: Awaitable[T]) -> T:
         try:
             found = await call
         except (RedisError, OSError) as error:
@@ -149,6 +154,9 @@ class RedisStore:
                 _log.warning("the store is away; what is settled is kept (%s)", told)
             self._away = told
             raise StoreUnavailableError(told) from error
+        if self._away is not None:
+            _log.warning("the store is back")
+            self._away = None
         return found
 
     def settle(self, reservation: Reservation, spent: Spent) -> None:
@@ -169,9 +177,6 @@ class RedisStore:
         """Say that this process lives; so it is found out, too, that the server is back."""
         name = f"{PREFIX}o:{self._owner}"
         await self._guarded(self._client.set(name, 1, px=int(DEAD_AFTER * 1000)))
-        if self._away is not None:
-            _log.warning("the store is back")
-        self._away = None
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while not self._closing.is_set():
@@ -198,7 +203,7 @@ class RedisStore:
 
 async def read_spending(client: redis.asyncio.Redis, first: str, last: str) -> list[Line]:
     """Read the spend of some days, at most as many as are kept."""
-    days = redis_messages.days(first, last)
+    days = [day.decode() for day in await client.zrange(f"{PREFIX}usage", f"[{first}", f"[{last}", bylex=True)]
     pipeline = client.pipeline(transaction=False)
     for day in days:
         pipeline.hgetall(f"{PREFIX}usage:{day}")

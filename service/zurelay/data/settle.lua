@@ -6,7 +6,8 @@
 -- ARGV[3]  as JSON: { closed: [[id, day, month, reserved, used, [scope, ...]], ...],
 --          spent: [[scope, period, micro, rest], ...], usage: [[day, field, count], ...] }; amounts and counts are text;
 --          of money, a second field and its count: the rest
--- The keys are described in reserve.lua; usage:DAY is a hash of [key, workload, model, what is counted] -> sum.
+-- The keys are described in reserve.lua. usage:DAY is a hash of [key, workload, model, what is counted] -> sum; usage a
+-- sorted set of the days.
 
 local SECOND, KEPT, REST, DAY = 1000000, 120, 1000000000000, 86400
 local prefix = KEYS[1]
@@ -70,6 +71,7 @@ for _, spent in ipairs(batch.spent) do
 end
 for _, usage in ipairs(batch.usage) do
   local key = prefix .. 'usage:' .. usage[1]
+  redis.call('ZADD', prefix .. 'usage', 0, usage[1])
   redis.call('HINCRBY', key, usage[2], usage[3])
   if usage[4] then
     redis.call('HINCRBY', key, usage[4], usage[5])
