@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zurelay.surrogates import hidden, shown
+from zurelay.errors import InvalidRequest
+from zurelay.jsonedit import Document
+from zurelay.surrogates import edited, hidden, shown
 
 HALVES = {
     "the first half": rb'"\ud83d"',
@@ -36,3 +38,15 @@ def test_hiding_is_undone_and_moves_nothing(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     found = hidden(data)
     assert found is None or (shown(found), len(found)) == (data, len(data))
+
+
+def test_a_field_is_changed_around_halves() -> None:
+    data = rb'{"text":"\ud83d","model":"x"}'
+    found = edited(data, lambda one: Document.parse(one).edit({"model": b'"y"'}))
+    assert found == rb'{"text":"\ud83d","model":"y"}'
+
+
+def test_what_is_wrong_otherwise_stays_wrong() -> None:
+    for data in (b"{", rb'{"\ud83d"', b"[]"):
+        with pytest.raises(InvalidRequest):
+            edited(data, lambda one: Document.parse(one).edit({}))

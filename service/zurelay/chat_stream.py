@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from zurelay import chunk, refusal, sse, usage
+from zurelay import chunk, refusal, sse, surrogates, usage
 from zurelay.errors import InvalidRequest
 from zurelay.jsonedit import Document, elements
 from zurelay.openai_answer import with_reasoning_content
@@ -122,7 +122,8 @@ class ChatStream:
         else:
             shown = msgspec.json.encode(usage.as_openai(used))
         fields: dict[str, bytes | None] = {"choices": b"[]", "usage": shown, "model": self._model}
-        return sse.encode(Document.parse(self._usage_chunk or self._last).edit(fields))
+        base = self._usage_chunk or self._last
+        return sse.encode(surrogates.edited(base, lambda found: Document.parse(found).edit(fields)))
 
     @property
     def wants_usage(self) -> bool:
@@ -175,18 +176,19 @@ class ChatStream:
 
     def _edited(self, data: bytes, *, drop_usage: bool = False) -> bytes:
         try:
-            document = Document.parse(data)
-            changes: dict[str, bytes | None] = {"model": self._model}
-            if drop_usage:
-                changes["usage"] = None
-            choices = document.raw("choices")
-            if choices is not None and b'"reasoning"' in choices:
-                changes["choices"] = (
-                    b"[" + b",".join(with_reasoning_content(c, "delta") for c in elements(choices)) + b"]"
-                )
-            return document.edit(changes)
+            return surrogates.edited(data, lambda found: self._edit(found, drop_usage=drop_usage))
         except InvalidRequest as error:
             raise StreamError(_message(data)) from error
+
+    def _edit(self, data: bytes, *, drop_usage: bool) -> bytes:
+        document = Document.parse(data)
+        changes: dict[str, bytes | None] = {"model": self._model}
+        if drop_usage:
+            changes["usage"] = None
+        choices = document.raw("choices")
+        if choices is not None and b'"reasoning"' in choices:
+            changes["choices"] = b"[" + b",".join(with_reasoning_content(c, "delta") for c in elements(choices)) + b"]"
+        return document.edit(changes)
 
 
 def _events(raw: bytes) -> list[Event]:

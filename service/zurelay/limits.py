@@ -109,9 +109,9 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True):
     shadow: tuple[Refused, ...] = ()
 
 
-def output_needed(max_output: int | None) -> int:
-    """Give the tokens to reserve for an answer: what the request allows, else a default."""
-    return DEFAULT_OUTPUT if max_output is None else min(max_output, _MOST_OUTPUT)
+def output_needed(max_output: int | None, choices: int = 1) -> int:
+    """Give the tokens to reserve for the answer: what the request allows, else a default, for each of its choices."""
+    return min((DEFAULT_OUTPUT if max_output is None else max_output) * max(choices, 1), _MOST_OUTPUT)
 
 
 def day_of(at: int) -> str:

@@ -13,7 +13,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 import redis.asyncio
@@ -79,16 +79,7 @@ class RedisStore:
     @classmethod
     async def open(cls, url: str, clock: Clock | None = None) -> Self:
         """Use the server of a URL; one that is away is waited for while the gateway runs."""
-        try:
-            client = redis.asyncio.Redis.from_url(
-                url,
-                socket_timeout=_PATIENCE,
-                socket_connect_timeout=_PATIENCE,
-                retry=Retry(NoBackoff(), 0),  # a reservation that is sent twice would count twice
-            )
-        except ValueError as error:
-            raise StoreError(f"store.redis is no URL of a Redis: {error}") from error
-        store = cls(client, clock)
+        store = cls(_client(url), clock)
         await store.start()
         return store
 
@@ -188,7 +179,7 @@ class RedisStore:
     async def spending(self, first: str, last: str) -> list[Line]:
         """Give the spend of some days, as far as all replicas have written it."""
         await self.flush()
-        return await self._guarded(read_spending(self._client, first, last))
+        return await self._guarded(_spending(self._client, first, last))
 
     async def close(self) -> None:
         """Write what was settled and take leave."""
@@ -201,11 +192,32 @@ class RedisStore:
             await self._client.aclose()
 
 
-async def read_spending(client: redis.asyncio.Redis, first: str, last: str) -> list[Line]:
-    """Read the spend of some days, at most as many as are kept."""
-    days = [day.decode() for day in await client.zrange(f"{PREFIX}usage", f"[{first}", f"[{last}", bylex=True)]
+async def read_spending(url: str, first: str, last: str) -> list[Line]:
+    """Read the spend of some days from a server, as far as all replicas have written it."""
+    async with _client(url) as client:
+        try:
+            return await _spending(client, first, last)
+        except (RedisError, OSError) as error:
+            raise StoreError(f"store.redis doesn't answer: {error}") from error
+
+
+async def _spending(client: redis.asyncio.Redis, first: str, last: str) -> list[Line]:
+    found = await client.zrange(f"{PREFIX}usage", cast("Any", f"[{first}"), cast("Any", f"[{last}"), bylex=True)
+    days = [day.decode() for day in cast("list[bytes]", found)]
     pipeline = client.pipeline(transaction=False)
     for day in days:
         pipeline.hgetall(f"{PREFIX}usage:{day}")
-    found = await pipeline.execute()
-    return [line for day, fields in zip(days, found, strict=True) for line in redis_messages.lines(day, fields)]
+    hashes = await pipeline.execute()
+    return [line for day, fields in zip(days, hashes, strict=True) for line in redis_messages.lines(day, fields)]
+
+
+def _client(url: str) -> redis.asyncio.Redis:
+    try:
+        return redis.asyncio.Redis.from_url(
+            url,
+            socket_timeout=_PATIENCE,
+            socket_connect_timeout=_PATIENCE,
+            retry=Retry(NoBackoff(), 0),  # a reservation that is sent twice would count twice
+        )
+    except ValueError as error:
+        raise StoreError(f"store.redis is no URL of a Redis: {error}") from error

@@ -7,6 +7,9 @@ between them. Hidden among private characters they can be read, and edited aroun
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from zurelay.errors import InvalidRequest
 
 _SURROGATE = re.compile(rb"\\u([dD])(?=[89a-fA-F][0-9a-fA-F]{2})")
 _PRIVATE = re.compile(rb"\\u([eE])(?=[89a-fA-F][0-9a-fA-F]{2})")
@@ -23,3 +26,14 @@ def hidden(data: bytes) -> bytes | None:
 def shown(data: bytes) -> bytes:
     """Undo `hidden`."""
     return _PRIVATE.sub(lambda match: b"\\u" + (b"d" if match[1] == b"e" else b"D"), data)
+
+
+def edited(data: bytes, edit: Callable[[bytes], bytes]) -> bytes:
+    """Edit JSON that may hold such halves."""
+    try:
+        return edit(data)
+    except InvalidRequest:
+        found = hidden(data)
+        if found is None:
+            raise
+    return shown(edit(found))

@@ -10,7 +10,7 @@ from supervise.making import loaded
 from zurelay import envoy
 from zurelay.supervise import machine
 from zurelay.supervise import rollout as rollout_module
-from zurelay.supervise.admin import AdminError
+from zurelay.supervise.admin import AdminError, EnvoyAwayError
 from zurelay.supervise.fleet import NotConfiguredError
 from zurelay.supervise.loading import Loaded
 from zurelay.supervise.machine import PortTakenError
@@ -27,6 +27,7 @@ class World:
         self.events: list[str] = []
         self.warming = 0
         self.away = False
+        self.busy = 0
         self.rejects: Callable[[str], bool] = lambda _: False
         self.ignores: Callable[[str], bool] = lambda _: False
         self.can_configure = True
@@ -39,7 +40,10 @@ class World:
     async def stats(self, pattern: str) -> dict[str, str]:
         assert pattern
         if self.away:
-            raise AdminError("away")
+            raise EnvoyAwayError("away")
+        if self.busy:
+            self.busy -= 1
+            raise AdminError("busy")
         for stat, name in (("cluster_manager.cds", "clusters.json"), ("listener_manager.lds", "listeners.json")):
             text = (self.path / name).read_text()
             version = json.loads(text)["version_info"]
@@ -82,7 +86,8 @@ def models(config: str) -> str:
 
 @pytest.fixture(name="world")
 def _world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(rollout_module, "_PATIENCE", 0.3)
+    monkeypatch.setattr(rollout_module, "_TAKE", 0.3)
+    monkeypatch.setattr(rollout_module, "_WARM", 0.3)
     monkeypatch.setattr(machine, "check_free", lambda *_: None)
     (tmp_path / "run").mkdir()
     return World(tmp_path / "run")
@@ -291,6 +296,32 @@ async def test_the_workers_go_on_without_an_envoy_that_can_be_asked(
     assert world.events == ["workers: a b"]
     assert await rollout.disagreements() == ["away"]
     assert not await rollout.rejected()
+
+
+async def test_an_envoy_that_is_busy_with_the_clusters_is_waited_for(
+    rollout: Rollout, world: World, tmp_path: Path
+) -> None:
+    await begin(rollout, world, loaded(tmp_path, "a"))
+    world.warming = 1
+
+    change = asyncio.create_task(rollout.change(loaded(tmp_path, "ab")))
+    await so(lambda: world.events == ["clusters.json: a b"])
+    world.busy = 2
+    await so(lambda: world.busy == 0)
+    world.warming = 0
+    await change
+
+    assert world.events == ["clusters.json: a b", "workers: a b"]
+
+
+async def test_an_envoy_that_can_not_answer_gets_no_change(rollout: Rollout, world: World, tmp_path: Path) -> None:
+    await begin(rollout, world, loaded(tmp_path, "a"))
+    world.busy = 1
+
+    with pytest.raises(RefusedError, match="busy"):
+        await rollout.change(loaded(tmp_path, "ab"))
+
+    assert (world.events, world.clusters()) == ([], ["a"])
 
 
 async def test_envoy_agrees_when_it_has_taken_both_files(rollout: Rollout, world: World, tmp_path: Path) -> None:

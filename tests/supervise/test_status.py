@@ -9,6 +9,7 @@ import pytest
 from zurelay import http1
 from zurelay.supervise import status as status_module
 from zurelay.supervise.admin import AdminError
+from zurelay.supervise.polling import until
 from zurelay.supervise.status import Status, exposition
 
 
@@ -200,7 +201,11 @@ async def test_draining_goes_on_when_the_one_who_asked_leaves(world: Workers) ->
     world.active = ["1"]
     status = made(world)
     asked = asyncio.create_task(status.drain())
-    await asyncio.sleep(0.02)
+
+    async def under_way() -> bool:
+        return bool(world.events)
+
+    await until(under_way, 10)
     asked.cancel()
     await asyncio.wait({asked})
 

@@ -14,6 +14,10 @@ class AdminError(Exception):
     """Envoy can't be asked, or answers that it can't say."""
 
 
+class EnvoyAwayError(AdminError):
+    """No Envoy runs here, or none yet."""
+
+
 class Admin:
     """The admin interface of one Envoy."""
 
@@ -47,6 +51,8 @@ class Admin:
             connection.request(method, path)
             answer = connection.getresponse()
             body = answer.read().decode("utf-8", "replace")
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            raise EnvoyAwayError(f"Envoy's admin socket {self._path}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
             raise AdminError(f"Envoy's admin socket {self._path}: {error}") from error
         finally:

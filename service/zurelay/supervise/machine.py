@@ -92,7 +92,4 @@ def check_free(listen: Listen, setting: str) -> None:
             probe.bind((listen.host, listen.port))
         except OSError as error:
             where = f"{setting}: port {listen.port} of {listen.host}"
-            option = "--port" if setting == "listen" else "--status-port"
-            raise PortTakenError(
-                f"{where} can't be listened on: {error.strerror}. Choose another ({option})."
-            ) from None
+            raise PortTakenError(f"{where} can't be listened on: {error.strerror}. Choose another port.") from None

@@ -76,7 +76,7 @@ class Reloader:
         """Put what the files say in force. Nothing that goes wrong here may end the watch, or the service."""
         old = self._rollout.loaded
         try:
-            loaded = self._load()
+            loaded = await asyncio.to_thread(self._load)
             if loaded == old:
                 if self._complaint:
                     _log.info("%s: says again what is in force", self._path)

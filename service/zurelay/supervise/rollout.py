@@ -17,14 +17,15 @@ from zurelay import envoy
 from zurelay.envoy import templates
 from zurelay.model import Listen
 from zurelay.supervise import machine, polling
-from zurelay.supervise.admin import Admin, AdminError
+from zurelay.supervise.admin import Admin, AdminError, EnvoyAwayError
 from zurelay.supervise.fleet import Fleet, NotConfiguredError
 from zurelay.supervise.loading import Loaded
 from zurelay.supervise.rundir import RunDirectory
 
 _log = logging.getLogger("zurelay")
 
-_PATIENCE = 10.0  # seconds for Envoy to take a file, and again to find the addresses of new providers
+_TAKE = 30.0  # seconds for Envoy to take a file; 6,000 clusters take it 10 (measured)
+_WARM = 10.0  # seconds for Envoy to find the addresses of new providers
 _MARGIN = 30.0  # seconds after `total` until the clusters of an old catalog go
 _FILES = {"cluster_manager.cds": envoy.CLUSTERS_FILE, "listener_manager.lds": envoy.LISTENERS_FILE}
 _CLUSTERS, _LISTENERS = _FILES
@@ -50,6 +51,7 @@ class Rollout:
         self._fleet = fleet
         self._admin = admin
         self._loaded: Loaded | None = None
+        self._clusters: list[Any] = []  # those of the catalog in force
         self._old: dict[str, tuple[Any, float]] = {}  # clusters that no new plan names, and when they may go
         self._turn = asyncio.Lock()
         self._before: dict[str, str] = {}  # the files' versions before a change that is under way
@@ -62,13 +64,14 @@ class Rollout:
         return self._loaded
 
     def begin(self, loaded: Loaded) -> None:
-        """Write all files, before Envoy starts, and start the workers."""
-        self._directory.write(envoy.BOOTSTRAP_FILE, envoy.bootstrap(self._runtime))
-        self._write_secrets(loaded)
-        self._directory.write(envoy.CLUSTERS_FILE, envoy.clusters(loaded.settings, self._runtime))
-        self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(loaded.settings, self._runtime))
+        """Start the workers, and write all files before Envoy starts."""
         self._loaded = loaded
         self._fleet.start(loaded.text, loaded.keys_text)
+        self._directory.write(envoy.BOOTSTRAP_FILE, envoy.bootstrap(self._runtime))
+        self._write_secrets(loaded)
+        self._clusters = self._make_clusters(loaded)
+        self._directory.write(envoy.CLUSTERS_FILE, self._with_old(self._clusters))
+        self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(loaded.settings, self._runtime))
         self.generation = 1
 
     async def change(self, loaded: Loaded) -> None:
@@ -76,7 +79,8 @@ class Rollout:
         async with self._turn:
             self._before = self._versions()
             try:
-                await self._change(loaded)
+                clusters = await asyncio.to_thread(self._make_clusters, loaded)
+                await self._change(loaded, clusters)
             except NotYetError:
                 raise
             except Exception:
@@ -84,7 +88,7 @@ class Rollout:
                 raise
             finally:
                 self._before = {}
-            self._loaded = loaded
+            self._loaded, self._clusters = loaded, clusters
             self.generation += 1
             if self._pruner is None or self._pruner.done():
                 self._pruner = asyncio.create_task(self._prune())
@@ -116,11 +120,11 @@ class Rollout:
             self._pruner.cancel()
             await asyncio.wait({self._pruner})
 
-    async def _change(self, loaded: Loaded) -> None:
+    async def _change(self, loaded: Loaded, clusters: list[Any]) -> None:
         self._check_ports(loaded)
         self._write_secrets(loaded)
         until = time.monotonic() + max(each.settings.timeouts.total for each in (self.loaded, loaded)) + _MARGIN
-        await self._take(_CLUSTERS, self._both(loaded, until))
+        await self._take(_CLUSTERS, await asyncio.to_thread(self._both, clusters, until))
         await self._warm()
         await self._take(_LISTENERS, envoy.listeners(loaded.settings, self._runtime))
         try:
@@ -130,7 +134,7 @@ class Rollout:
 
     def _restore(self) -> None:
         self._write_secrets(self.loaded)
-        self._directory.write(envoy.CLUSTERS_FILE, self._both(self.loaded, time.monotonic()))
+        self._directory.write(envoy.CLUSTERS_FILE, self._both(self._clusters, time.monotonic()))
         self._directory.write(envoy.LISTENERS_FILE, envoy.listeners(self.loaded.settings, self._runtime))
 
     def _check_ports(self, loaded: Loaded) -> None:
@@ -147,15 +151,14 @@ class Rollout:
         for name, text in envoy.secrets(loaded.settings).items():
             self._directory.write(name, text)
 
-    def _both(self, loaded: Loaded, until: float) -> str:
+    def _both(self, new: list[Any], until: float) -> str:
         """Write a catalog's clusters, and behind them those that only the ones before it have."""
-        new = self._clusters(loaded)
-        before = {cluster["name"]: (cluster, until) for cluster in self._clusters(self.loaded)}
+        before = {cluster["name"]: (cluster, until) for cluster in self._clusters}
         names = {cluster["name"] for cluster in new}
         self._old = {name: old for name, old in {**before, **self._old}.items() if name not in names}
         return self._with_old(new)
 
-    def _clusters(self, loaded: Loaded) -> list[Any]:
+    def _make_clusters(self, loaded: Loaded) -> list[Any]:
         found: list[Any] = msgspec.json.decode(envoy.clusters(loaded.settings, self._runtime))["resources"]
         return found
 
@@ -168,30 +171,41 @@ class Rollout:
         try:
             rejected = (await self._admin.stats(_STATS)).get(f"{stat}.update_rejected")
             if self._directory.write(name, text):
-                await polling.until(lambda: self._has_taken(stat, version, rejected), _PATIENCE)
-        except AdminError as error:
+                await polling.until(lambda: self._has_taken(stat, version, rejected), _TAKE)
+        except EnvoyAwayError as error:
             self._directory.write(name, text)
             _log.warning("Envoy takes %s when it is back: %s", name, error)
+        except AdminError as error:
+            raise RefusedError(str(error)) from error
         except TimeoutError:
-            raise RefusedError(f"Envoy hasn't taken {name} within {_PATIENCE:g} s; its log may say why") from None
+            raise RefusedError(f"Envoy hasn't taken {name} within {_TAKE:g} s; its log may say why") from None
 
     async def _has_taken(self, stat: str, version: str, rejected: str | None) -> bool:
-        stats = await self._admin.stats(_STATS)
-        if stats.get(f"{stat}.update_rejected") != rejected:
+        stats = await self._stats()
+        if stats and stats.get(f"{stat}.update_rejected") != rejected:
             raise RefusedError("Envoy refuses the configuration; its log says why")
         return stats.get(f"{stat}.version_text") == version
 
     async def _warm(self) -> None:
         """Wait until the addresses of new providers are known: a cluster can't be used before."""
         try:
-            await polling.until(self._is_warm, _PATIENCE)
-        except AdminError as error:
+            await polling.until(self._is_warm, _WARM)
+        except EnvoyAwayError as error:
             _log.warning("new providers aren't waited for: %s", error)
         except TimeoutError:
-            raise NotYetError(f"no address for a new provider within {_PATIENCE:g} s; it is tried again") from None
+            raise NotYetError(f"no address for a new provider within {_WARM:g} s; it is tried again") from None
 
     async def _is_warm(self) -> bool:
-        return (await self._admin.stats(_STATS)).get(_WARMING) == "0"
+        return (await self._stats()).get(_WARMING) == "0"
+
+    async def _stats(self) -> dict[str, str]:
+        """Ask Envoy; while it takes thousands of clusters it can't answer, and there is nothing to tell."""
+        try:
+            return await self._admin.stats(_STATS)
+        except EnvoyAwayError:
+            raise
+        except AdminError:
+            return {}
 
     def _versions(self) -> dict[str, str]:
         return {stat: _version(self._directory.written(name) or "{}") for stat, name in _FILES.items()}
@@ -204,7 +218,7 @@ class Rollout:
             async with self._turn:
                 now = time.monotonic()
                 self._old = {name: old for name, old in self._old.items() if old[1] > now}
-                self._directory.write(envoy.CLUSTERS_FILE, self._with_old(self._clusters(self.loaded)))
+                self._directory.write(envoy.CLUSTERS_FILE, self._with_old(self._clusters))
         wanted = envoy.secrets(self.loaded.settings)
         for name in self._directory.names:
             if name.startswith("secret.") and name not in wanted:

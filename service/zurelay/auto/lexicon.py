@@ -1,0 +1,98 @@
+"""What a text asks for, by word lists in many languages: proving, designing, translating, looking up.
+
+Words of spaced scripts are compared cut to their first letters, so that most inflected forms are found; in scripts
+without spaces the list's entries are looked for anywhere. A language's list is used only where that language is
+likely, told by script and by its commonest words: "note" means one thing in French and another in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from zurelay.auto.data import CUT, TABLES, by_part, by_word
+
+# Letters, digits and marks of any script; ASCII and general punctuation part words.
+_WORD = re.compile(
+    r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
+)
+_WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
+_KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
+_PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)
+_PARTS = {language: by_part(concepts) for language, concepts in TABLES.parts.items()}
+_STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
+_LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
+COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
+
+# High bytes of UTF-16 by script, and how many such letters tell the language.
+_SCRIPTS: tuple[tuple[str, bytes, int], ...] = (
+    ("ko", bytes([0x11, *range(0xAC, 0xD8)]), 2),
+    ("ja", bytes([0x30, 0x31]), 1),
+    ("zh", bytes(range(0x34, 0xA0)), 1),
+    ("ru", bytes([4, 5]), 2),
+    ("ar", bytes([6, 7, 8]), 2),
+    ("hi", bytes([9]), 2),
+    ("th", bytes([0x0E]), 2),
+)
+# Letters per character of a script written without spaces: what a Latin text would need for the same.
+_DENSE = frozenset({"ko", "ja", "zh", "th"})
+
+
+def split(text: str) -> list[str]:
+    """The words of a lower-cased text, each cut to CUT letters."""
+    return [word[:CUT] for word in _WORD.findall(text)]
+
+
+def scripts(text: str) -> dict[str, int]:
+    """Letters of each script but Latin, named by its main language. Punctuation of East Asia counts as kana's."""
+    if text.isascii():
+        return {}
+    rest = text.encode("utf-16-be", "surrogatepass")[::2]
+    found = {}
+    for name, members, least in _SCRIPTS:
+        less = rest.translate(None, members)
+        if len(rest) - len(less) > least:
+            found[name] = len(rest) - len(less)
+        rest = less
+    return found
+
+
+def languages(words: Iterable[str], found: dict[str, int], length: int) -> tuple[str, ...]:
+    """The word lists that a text is read by: those for all languages, and those that its script and words point to."""
+    names = ["x", "rest"]
+    if "ko" in found:
+        names.append("ko")
+    elif "zh" in found or "ja" in found:
+        # Kana's block holds 。 and 「 too, so a Chinese text has a few: Japanese is more than a quarter kana.
+        names.append("ja" if found.get("ja", 0) * 3 > found.get("zh", 0) else "zh")
+    names.extend(name for name in ("ru", "ar", "hi", "th") if name in found)
+    foreign = sum(found.values())
+    if foreign * 2 < length:
+        own = set(words)
+        marks = {name: len(own & _STOP[name]) for name in _LATIN}
+        most = max(marks.values(), default=0)
+        names.extend(name for name, count in marks.items() if count == most)
+    return tuple(names)
+
+
+def concepts(words: list[str], text: str, names: tuple[str, ...]) -> dict[str, int]:
+    """How many different words of each concept the text has. `words` as split gives them, `text` lower-cased."""
+    found: dict[str, int] = {}
+    own = set(words)
+    if not own.isdisjoint(_PHRASES):
+        own.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
+    for name in names:
+        keys = _KEYS.get(name)
+        for word in own & keys if keys else ():
+            own.discard(word)
+            for concept in _WORDS[name][word]:
+                found[concept] = found.get(concept, 0) + 1
+        for part, concept in _PARTS.get(name, ()):
+            if part in text:
+                found[concept] = found.get(concept, 0) + 1
+    return found
+
+
+def info(text: str, found: dict[str, int]) -> float:
+    """The length of a text in Latin letters: a character of a dense script says as much as two and a half."""
+    return len(text) + 1.5 * sum(count for name, count in found.items() if name in _DENSE)
