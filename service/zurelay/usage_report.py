@@ -8,6 +8,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from zurelay import money
 from zurelay.store import COUNTS, MONEY, Counts, Line
 
@@ -46,14 +48,11 @@ def _day(text: str | None, default: dt.date) -> dt.date:
         raise UsageError(f"{text[:20]!r} is no day such as 2026-11-30") from None
 
 
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """The sums of one combination of what is summed by."""
 
-    __slots__ = ("counts", "names")
-
-    def __init__(self, names: tuple[str, ...], counts: Counts) -> None:
-        self.names = names
-        self.counts = counts
+    names: tuple[str, ...]
+    counts: Counts
 
 
 def rows(lines: Iterable[Line], by: Sequence[str] = BY) -> list[Row]:
@@ -87,11 +86,9 @@ def as_json(found: Sequence[Row], by: Sequence[str]) -> dict[str, Any]:
 
 def _figures(counts: Counts) -> dict[str, int | str]:
     found: dict[str, int | str] = {name: getattr(counts, name) for name in COUNTS if name not in MONEY}
-    return found | {f"{name}_usd" if name != "usd" else name: _usd(getattr(counts, name)) for name in MONEY}
-
-
-def _usd(count: int) -> str:
-    return money.written(money.usd(count))
+    found["usd"] = money.written(money.usd(counts.usd))
+    found["ours_usd"] = money.written(money.usd(counts.ours))
+    return found
 
 
 def as_csv(found: Iterable[Row], by: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ def test_a_sidecar_that_stands_still_while_a_large_answer_comes_harms_no_one(
     gateway: Gateway, provider: Provider, *, stream: bool
 ) -> None:
     """All of the answer waits in the attempt's filter, as where a worker is busy with something else."""
-    fault = f"big:{30 * MB}+size:16384"
+    fault = f"big:{10 * MB}+size:16384"
     with RawClient(gateway) as client:
         client.post(ask("trio", stream=stream, **simulate(m1="slow-body:0.2+" + fault)))
         provider.until(bool)

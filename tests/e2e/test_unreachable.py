@@ -149,6 +149,7 @@ def test_a_provider_that_cant_be_reached_is_no_secret_to_tell(wide: Gateway, nam
     assert response.json()["error"]["code"] == "model_unavailable"
     assert (response.headers["retry-after"], response.headers["x-should-retry"]) == ("5", "false")
     assert response.headers["x-zurelay-attempts"] == "2"
+    assert response.headers["x-zurelay-request-id"].startswith("req_")
     told = response.text.lower()
     assert [word for word in ("127.0.0.1", "localhost", "invalid", "tls", "ssl", "certificate") if word in told] == []
 

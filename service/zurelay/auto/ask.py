@@ -7,6 +7,7 @@ HEAD, TAIL = 500, 300
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250
+_WHOLE = 1600
 
 
 def instruction(text: str) -> str:
@@ -23,7 +24,7 @@ def instruction(text: str) -> str:
         return _ends(paragraphs[0]) if paragraphs else ""
     first, last = paragraphs[0], paragraphs[-1]
     kept = [part for part in (first, last) if len(part) <= _SHORT] or [min(first, last, key=len)]
-    if len(paragraphs) <= 8:
+    if len(text) <= _WHOLE:
         kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE][:4]
     return _ends("\n".join(kept))
 

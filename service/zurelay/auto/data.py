@@ -47,11 +47,12 @@ class Tables(msgspec.Struct, frozen=True):
     features: tuple[str, ...]
     trees: tuple[Tree, ...]
     base: float
+    moves: dict[str, tuple[float, float]]
     syntax: Syntax
     known: dict[str, Known]
 
 
-CUT = 7
+CUT = 8
 
 
 def load(raw: bytes) -> Tables:

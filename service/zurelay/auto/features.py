@@ -104,6 +104,7 @@ def _concepts(words: list[str], low: str, names: tuple[str, ...]) -> dict[str, f
     for concept in CONCEPTS:
         features[concept] = anywhere.get(concept, 0)
         features[f"{concept}_leads"] = float(concept in leading)
+    features["go_on"] = anywhere.get("go_on", 0)
     for kind, members in _KINDS.items():
         features[kind] = sum(anywhere.get(member, 0) for member in members)
         features[f"{kind}_kinds"] = sum(member in anywhere for member in members)

@@ -24,6 +24,10 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
+_LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
+_LOOKUP_PARTS = "|".join(part for parts in _PARTS.values() for part, concept in parts if concept == "lookup")
+_DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+
 # High bytes of UTF-16 by script, and how many such letters tell the language.
 _SCRIPTS: tuple[tuple[str, bytes, int], ...] = (
     ("ko", bytes([0x11, *range(0xAC, 0xD8)]), 2),
@@ -91,6 +95,19 @@ def concepts(words: list[str], text: str, names: tuple[str, ...]) -> dict[str, i
             if part in text:
                 found[concept] = found.get(concept, 0) + 1
     return found
+
+
+def telling(text: str) -> set[str]:
+    """The words of a text that tell what it is about: long enough, and not among a language's commonest.
+
+    Where there are no spaces, pairs of characters stand for words; hiragana, which is grammar, is left out.
+    """
+    words = {word for word in split(text) if len(word) > 2 and word not in COMMON and word not in _LOOKUP}
+    runs = _DENSE_RUN.findall(text)
+    if not runs:
+        return words
+    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return {word for word in words if word.isascii()} | {pair for pair in pairs if pair not in _LOOKUP_PARTS}
 
 
 def info(text: str, found: dict[str, int]) -> float:

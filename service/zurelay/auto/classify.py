@@ -1,0 +1,113 @@
+"""A request's category: the model's score of its last turn, and rules on top for what is certain (SPEC 6).
+
+Rules only raise a score, to the lower bound of the category that they are sure of: the floor. A conversation keeps
+the category of the work in it, until a farewell or a small question about something else; a long tool loop is never
+simple. So more work in a request never lowers its category.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zurelay.auto import features, lexicon, score
+from zurelay.auto.content import Content, Role, Turn
+from zurelay.model import Category
+
+# Earlier turns of the user that are looked at for work in progress, the latest ones.
+TURNS = 6
+# Tool results after which a loop is at least standard, and complex.
+LOOP_STANDARD, LOOP_COMPLEX = 3, 6
+# Text that only a model with a long reach reads well, in characters.
+LONG = 60_000
+# How much of each end of an earlier turn is searched for the words of a new question.
+GLANCE = 2000
+# A farewell and a small question are no longer than this, in characters.
+FAREWELL, QUESTION = 80, 160
+
+_ORDER = (Category.SIMPLE, Category.STANDARD, Category.COMPLEX)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What Auto takes a request to be, and why. `floor` is what the rules are sure of at least."""
+
+    score: float
+    category: Category
+    features: dict[str, float]
+    reasons: tuple[str, ...]
+    floor: Category | None
+
+
+def classify(content: Content, thresholds: tuple[float, float]) -> Verdict:
+    """Score the last user turn, raise it to the floor, and part the scores by the thresholds."""
+    asked = [turn for turn in content.turns if turn.role is Role.USER] or [Turn(role=Role.USER, text="")]
+    last = features.of(content, asked[-1])
+    own = round(score.of(last), 4)
+    floor, why = _floor(content, asked, last, thresholds)
+    least = dict(zip(_ORDER, (0.0, *thresholds), strict=True))[floor] if floor else 0.0
+    final = min(1.0, max(own, least))
+    return Verdict(
+        score=final,
+        category=category(final, thresholds),
+        features=last,
+        reasons=why if final > own else score.reasons(last),
+        floor=floor,
+    )
+
+
+def category(value: float, thresholds: tuple[float, float]) -> Category:
+    """The category of a score; a score on a threshold belongs above it."""
+    low, high = thresholds
+    if value >= high:
+        return Category.COMPLEX
+    return Category.STANDARD if value >= low else Category.SIMPLE
+
+
+def _floor(
+    content: Content, asked: list[Turn], last: dict[str, float], thresholds: tuple[float, float]
+) -> tuple[Category | None, tuple[str, ...]]:
+    """The highest category that a rule is sure of, and that rule."""
+    sure: list[tuple[Category, str]] = []
+    if sum(len(turn.text) for turn in content.turns) > LONG:
+        sure.append((Category.STANDARD, "long text"))
+    leaves = _leaves(content, asked, last)
+    results = _results(content, since_last_ask=leaves)
+    if results >= LOOP_STANDARD:
+        rank = Category.COMPLEX if results >= LOOP_COMPLEX else Category.STANDARD
+        sure.append((rank, f"tool loop of {results}"))
+    if not leaves:
+        for turn in asked[-1 - TURNS : -1]:
+            rank = category(score.of(features.of(content, turn)), thresholds)
+            sure.append((rank, "work in progress"))
+    if not sure:
+        return None, ()
+    floor = max((rank for rank, _ in sure), key=_ORDER.index)
+    return floor, tuple(dict.fromkeys(why for rank, why in sure if rank is floor))
+
+
+def _results(content: Content, *, since_last_ask: bool) -> int:
+    """Tool results in the request, or since the user's last word."""
+    count = 0
+    for turn in reversed(content.turns):
+        if since_last_ask and turn.role is Role.USER:
+            break
+        count += turn.results
+    return count
+
+
+def _leaves(content: Content, asked: list[Turn], last: dict[str, float]) -> bool:
+    """Whether the last turn leaves the work behind: a farewell, or a small question that shares no word with it."""
+    if len(asked) < 2 or content.turns[-1] is not asked[-1] or asked[-1].media:
+        return False
+    text = asked[-1].text
+    if len(text) > QUESTION or last["deep"] or last["domain"] or last["go_on"]:
+        return False
+    if last["thanks"] and not last["questions"] and not last["middle"]:
+        return len(text) <= FAREWELL
+    if not (last["lookup"] and (last["asks_last"] or last["lookup_leads"])):
+        return False
+    told = "\n".join(_glance(turn.text) for turn in content.turns[:-1]).lower()
+    return not any(word in told for word in lexicon.telling(text.lower()))
+
+
+def _glance(text: str) -> str:
+    return text if len(text) <= 2 * GLANCE else f"{text[:GLANCE]} {text[-GLANCE:]}"

@@ -1,0 +1,340 @@
+"""Learn what Zurelay Auto weighs: data/auto.json's word weights and trees, from benchmarks and from examples.
+
+    python -m venv /tmp/learn && /tmp/learn/bin/pip install msgspec numpy scipy scikit-learn
+    PYTHONPATH=service /tmp/learn/bin/python tools/learn_auto.py --benchmarks DIR [--check]
+
+Examples are tests/fixtures/auto/*.jsonl: requests with the category that they should get. Benchmarks are files
+DIR/{mmlu,gsm8k,mt_bench}.csv with columns prompt, weak, strong: the measured quality of a weak and a strong model's
+answer to that prompt. The word lists in auto.json are written by hand and stay as they are. With --check nothing is
+written: everything is fitted on four fifths and measured on the fifth, five times.
+
+numpy, scipy and scikit-learn are needed here alone; the service reads the file and adds up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+
+from zurelay.auto import ask, content, features, gap, lexicon
+from zurelay.auto.content import Role
+
+ROOT = pathlib.Path(__file__).parent.parent
+FILE = ROOT / "service" / "zurelay" / "data" / "auto.json"
+EXAMPLES = ROOT / "tests" / "fixtures" / "auto"
+LEVELS = {"simple": 0.0, "standard": 1.0, "complex": 2.0}
+# Conversations and tool loops are decided by rules on top; the model sees single turns.
+BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
+
+# The gap model's target leans on the gap between the models, a little on the weak one's failures alone.
+GAP_SHARE = 0.85
+SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 4.0, "mt_bench": 4.0}
+RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 4000
+WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
+SYNTAX = (*gap.NAMES, *gap.GROUPS)
+
+# The trees see benchmarks too: around CENTRE, the higher the gap is estimated.
+TREES = {"n_estimators": 110, "max_depth": 5, "learning_rate": 0.07, "subsample": 0.5, "min_samples_leaf": 10, "max_features": 0.2}
+CENTRE, SLOPE, BENCH_SHARE = 0.85, 0.5, 0.3
+BENCH_ROWS = {"mmlu": 1200, "gsm8k": 300, "mt_bench": 22}
+
+
+class Prompt(NamedTuple):
+    """A benchmark's prompt and what two models made of it."""
+
+    text: str
+    weak: float
+    strong: float
+
+
+class Parts(NamedTuple):
+    """What the gap model reads of a text."""
+
+    words: list[str]
+    syntax: list[float]
+    word_problem: bool
+
+
+def stripped(prompt: str) -> str:
+    """A multiple-choice prompt without its format: the letters before the answers and the word Answer."""
+    return re.sub(r"(?m)^[A-D]\. ", "", re.sub(r"\n?Answer:\s*$", "", prompt))
+
+
+def benchmarks(folder: pathlib.Path) -> dict[str, list[Prompt]]:
+    """Read the sets; of two-turn prompts the first turn."""
+    found = {}
+    for name in SET_WEIGHT:
+        with (folder / f"{name}.csv").open(newline="") as file:
+            rows = [(r["prompt"], float(r["weak"]), float(r["strong"])) for r in csv.DictReader(file)]
+        if name == "mt_bench":
+            rows = [(json.loads(prompt)[0], weak, strong) for prompt, weak, strong in rows]
+        found[name] = [Prompt(stripped(prompt), weak, strong) for prompt, weak, strong in rows]
+    return found
+
+
+def parts(text: str) -> Parts:
+    """Take a text apart as features.of does."""
+    asked = ask.instruction(text)
+    words = lexicon.split(asked.lower())
+    numbers = sum(word[0].isdigit() for word in words)
+    built = gap.syntax(asked, words, numbers)
+    return Parts(words, [built[name] for name in SYNTAX], gap.is_word_problem(words, numbers))
+
+
+class GapModel:
+    """Ridge regression on rare words and on syntax; word problems by syntax alone."""
+
+    def fit(self, sets: dict[str, tuple[list[Parts], np.ndarray]]) -> GapModel:
+        """Fit to each set's targets about their mean: only differences within a set count."""
+        texts = [part for seen, _ in sets.values() for part in seen]
+        target = np.concatenate([wanted - wanted.mean() for _, wanted in sets.values()])
+        weight = np.concatenate([np.full(len(wanted), SET_WEIGHT[name]) for name, (_, wanted) in sets.items()])
+        built = np.array([part.syntax for part in texts])
+        self.mean, self.spread = built.mean(0), built.std(0) + 1e-9
+        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), min_df=3)
+        self.vectorizer.fit(texts)
+        self.model = Ridge(RIDGE).fit(self.design(texts), target, weight)
+        self.prune()
+        return self
+
+    def design(self, texts: Sequence[Parts]) -> csr_matrix:
+        """One row a text: words, syntax, and syntax once more where it is a word problem."""
+        problem = np.array([float(part.word_problem) for part in texts])[:, None]
+        words = self.vectorizer.transform(texts).multiply(1 - problem)
+        built = (np.array([part.syntax for part in texts]) - self.mean) / self.spread * SYNTAX_SCALE
+        chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
+        return hstack([words, csr_matrix(built), csr_matrix(built[:, chosen] * problem * WORD_PROBLEM_SCALE)]).tocsr()
+
+    def prune(self) -> None:
+        """Keep the words that move most texts most."""
+        count = len(self.vectorizer.vocabulary_)
+        rarity = self.vectorizer.idf_
+        moved = np.abs(self.model.coef_[:count]) * np.exp(-rarity / 2)
+        if count > KEPT_WORDS:
+            self.model.coef_[:count][moved < np.sort(moved)[-KEPT_WORDS]] = 0.0
+
+    def predict(self, texts: Sequence[Parts]) -> np.ndarray:
+        """The expected gap of each text."""
+        return self.design(texts) @ self.model.coef_
+
+    def tables(self) -> dict[str, Any]:
+        """What auto.json holds of it."""
+        count = len(self.vectorizer.vocabulary_)
+        words = {
+            word: [round(float(self.model.coef_[at]), 4), round(float(self.vectorizer.idf_[at]), 2)]
+            for word, at in sorted(self.vectorizer.vocabulary_.items())
+        }
+        plain = self.model.coef_[count : count + len(SYNTAX)] / self.spread * SYNTAX_SCALE
+        chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
+        extra = self.model.coef_[count + len(SYNTAX) :] / self.spread[chosen] * SYNTAX_SCALE * WORD_PROBLEM_SCALE
+        return {
+            "known": {word: pair for word, pair in words.items() if pair[0]},
+            "syntax": {
+                "names": list(SYNTAX),
+                "mean": [round(float(each), 4) for each in self.mean],
+                "weight": [round(float(each), 5) for each in plain],
+                "word_problem": {name: round(float(each), 5) for name, each in zip(WORD_PROBLEM, extra, strict=True)},
+            },
+        }
+
+
+def targets(prompts: Sequence[Prompt]) -> np.ndarray:
+    """What the gap model is fitted to."""
+    return np.array([GAP_SHARE * (p.strong - p.weak) + (1 - GAP_SHARE) * (1 - p.weak) for p in prompts])
+
+
+def examples() -> list[dict[str, Any]]:
+    """The labelled requests that the model, not a rule, decides."""
+    rows = [json.loads(line) for path in sorted(EXAMPLES.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
+    return [row for row in rows if row["kind"] not in BY_RULE]
+
+
+def featured(body: dict[str, Any]) -> tuple[dict[str, float], Parts]:
+    """The features of a request's last user turn, and what the gap model reads of it."""
+    read = content.read(body)
+    turn = [turn for turn in read.turns if turn.role is Role.USER][-1]
+    return features.of(read, turn), parts(turn.text)
+
+
+def one_turn(text: str) -> dict[str, Any]:
+    """A request of one message."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+class Learner:
+    """Examples and benchmarks as matrices, and the two models fitted to any part of them."""
+
+    def __init__(self, rows: list[dict[str, Any]], sets: dict[str, list[Prompt]]) -> None:
+        seen = [featured(row["body"]) for row in rows]
+        self.names = [name for name in seen[0][0] if name not in ("gap", "go_on")] + ["gap"]
+        self.rows, self.sets = rows, sets
+        self.matrix, self.parts = self.table(seen), [part for _, part in seen]
+        self.levels = np.array([LEVELS[row["expect"]] for row in rows])
+        self.weights = 1 / np.bincount(self.levels.astype(int))[self.levels.astype(int)] * len(rows) / 3
+        bench = {name: [featured(one_turn(p.text)) for p in prompts] for name, prompts in sets.items()}
+        self.bench = {name: (self.table(found), [part for _, part in found]) for name, found in bench.items()}
+
+    def table(self, seen: Sequence[tuple[dict[str, float], Parts]]) -> np.ndarray:
+        """Features as a matrix, in the order of names."""
+        return np.array([[found[name] for name in self.names] for found, _ in seen], dtype=float)
+
+    def fit_gap(self, chosen: dict[str, np.ndarray]) -> GapModel:
+        """Fit the gap model to some of each set."""
+        return GapModel().fit(
+            {n: ([self.bench[n][1][i] for i in c], targets([self.sets[n][i] for i in c])) for n, c in chosen.items()}
+        )
+
+    def with_gap(self, matrix: np.ndarray, estimates: np.ndarray) -> np.ndarray:
+        """Fill in the last feature."""
+        return np.c_[matrix[:, :-1], estimates]
+
+    def fit_trees(self, own: np.ndarray, gaps: dict[str, np.ndarray], model: GapModel, chosen: dict[str, np.ndarray]) -> GradientBoostingRegressor:
+        """Fit the trees to some examples, and to some benchmark rows whose estimates came from other rows."""
+        x, y, w = [self.with_gap(self.matrix[own], model.predict([self.parts[i] for i in own]))], [self.levels[own]], [self.weights[own]]
+        rows = sum(BENCH_ROWS.values())
+        random = np.random.RandomState(1)
+        for name, picked in chosen.items():
+            few = random.permutation(picked)[: BENCH_ROWS[name]]
+            estimate = gaps[name]
+            x.append(self.with_gap(self.bench[name][0][few], estimate[few]))
+            y.append(CENTRE + SLOPE * (estimate[few] - estimate.mean()) / estimate.std())
+            w.append(np.full(len(few), BENCH_SHARE * len(own) / rows * (3.0 if name == "mt_bench" else 1.0)))
+        return GradientBoostingRegressor(random_state=0, **TREES).fit(np.vstack(x), np.concatenate(y), np.concatenate(w))
+
+    def folds(self, seed: int) -> Iterator[dict[str, np.ndarray]]:
+        """Five masks over each set: True is the fifth that is left out."""
+        random = np.random.RandomState(seed)
+        drawn = {name: random.permutation(len(prompts)) % 5 for name, prompts in self.sets.items()}
+        for fold in range(5):
+            yield {name: each == fold for name, each in drawn.items()}
+
+    def out_of_fold_gaps(self, seed: int = 0) -> dict[str, np.ndarray]:
+        """Each benchmark row's estimate by a model that hasn't seen it."""
+        found = {name: np.zeros(len(prompts)) for name, prompts in self.sets.items()}
+        for left in self.folds(seed):
+            model = self.fit_gap({name: np.flatnonzero(~mask) for name, mask in left.items()})
+            for name, mask in left.items():
+                found[name][mask] = model.predict([self.bench[name][1][i] for i in np.flatnonzero(mask)])
+        return found
+
+
+def moves(x: np.ndarray, names: Sequence[str], model: GradientBoostingRegressor) -> dict[str, list[float]]:
+    """A linear model of the trees over the examples, to say what moved a score: mean and weight of each feature."""
+    mean, spread = x.mean(0), x.std(0) + 1e-9
+    line = Ridge(10.0).fit((x - mean) / spread, model.predict(x)).coef_ / spread
+    return {n: [round(float(m), 3), round(float(w), 4)] for n, m, w in zip(names, mean, line, strict=True) if w}
+
+
+def tree_tables(model: GradientBoostingRegressor) -> dict[str, Any]:
+    """Trees in preorder, so that a node's left child is the next node; values include the learning rate."""
+    trees = []
+    for stage in model.estimators_[:, 0]:
+        nodes, order, todo = stage.tree_, [], [0]
+        while todo:
+            at = todo.pop()
+            order.append(at)
+            if nodes.children_left[at] >= 0:
+                todo += [nodes.children_right[at], nodes.children_left[at]]
+        place = {at: index for index, at in enumerate(order)}
+        leaf = [nodes.children_left[at] < 0 for at in order]
+        value = [nodes.value[at][0][0] * model.learning_rate if end else nodes.threshold[at] for at, end in zip(order, leaf, strict=True)]
+        trees.append(
+            [
+                [-1 if end else int(nodes.feature[at]) for at, end in zip(order, leaf, strict=True)],
+                [round(float(each), 4) for each in value],
+                [0 if end else place[nodes.children_right[at]] for at, end in zip(order, leaf, strict=True)],
+            ]
+        )
+    return {"trees": trees, "base": round(float(model.init_.constant_[0][0]), 5)}
+
+
+def apgr(prompts: Sequence[Prompt], scores: np.ndarray) -> float:
+    """Average performance gap recovered: the share of the gap that the hardest k% bring, over all k; 0.5 is chance."""
+    order = np.argsort(-scores, kind="stable")
+    gains = np.array([prompts[i].strong - prompts[i].weak for i in order])
+    reached = np.cumsum(gains) / gains.sum()
+    return float(np.mean(reached - gains / gains.sum() / 2))
+
+
+def check(learner: Learner) -> None:
+    """Print what the learned part reaches on what it hasn't seen."""
+    gaps = learner.out_of_fold_gaps()
+    print("gap model alone, APGR:", {name: round(apgr(p, gaps[name]), 3) for name, p in learner.sets.items()})
+    scores = {name: np.zeros(len(prompts)) for name, prompts in learner.sets.items()}
+    everything = np.arange(len(learner.rows))
+    for left in learner.folds(0):
+        kept = {name: np.flatnonzero(~mask) for name, mask in left.items()}
+        trees = learner.fit_trees(everything, gaps, learner.fit_gap(kept), kept)
+        for name, mask in left.items():
+            scores[name][mask] = trees.predict(learner.with_gap(learner.bench[name][0][mask], gaps[name][mask]))
+    print("whole model, APGR:", {name: round(apgr(p, scores[name]), 3) for name, p in learner.sets.items()})
+    whole = {name: np.arange(len(prompts)) for name, prompts in learner.sets.items()}
+    model = learner.fit_gap(whole)
+    languages = np.array([row["lang"] for row in learner.rows])
+    guessed = np.zeros(len(languages))
+    for language in sorted(set(languages)):
+        out = languages == language
+        trees = learner.fit_trees(np.flatnonzero(~out), gaps, model, whole)
+        guessed[out] = trees.predict(learner.with_gap(learner.matrix[out], model.predict([learner.parts[i] for i in np.flatnonzero(out)])))
+    found = np.digitize(guessed, (0.6, 1.4))
+    print("examples, each language left out: right", round(float(np.mean(found == learner.levels)), 3), "off by two", int(np.sum(abs(found - learner.levels) == 2)))
+
+
+def learn(learner: Learner) -> dict[str, Any]:
+    """Fit to everything and give the learned tables."""
+    whole = {name: np.arange(len(prompts)) for name, prompts in learner.sets.items()}
+    gaps, model = learner.out_of_fold_gaps(), learner.fit_gap(whole)
+    trees = learner.fit_trees(np.arange(len(learner.rows)), gaps, model, whole)
+    own = learner.with_gap(learner.matrix, model.predict(learner.parts))
+    told = moves(own, learner.names, trees)
+    return {"features": learner.names, **tree_tables(trees), "moves": told, **model.tables()}
+
+
+def main() -> None:
+    """Read, fit, and write or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--benchmarks", type=pathlib.Path, required=True)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    learner = Learner(examples(), benchmarks(args.benchmarks))
+    if args.check:
+        check(learner)
+        return
+    tables = json.loads(FILE.read_text(encoding="utf-8"))
+    tables.update(learn(learner))
+    FILE.write_text(dump(tables), encoding="utf-8")
+
+
+def dump(tables: dict[str, Any]) -> str:
+    """JSON with one line a word list, a tree or a word, for reviewing and for diffs."""
+    lines = []
+    for key, value in tables.items():
+        if isinstance(value, dict) and key != "syntax":
+            inner = []
+            for name, held in value.items():
+                if isinstance(held, dict):
+                    listed = ",\n   ".join(f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in held.items())
+                    inner.append(f"{json.dumps(name)}: {{\n   {listed}}}")
+                else:
+                    inner.append(f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(held, ensure_ascii=False)}")
+            lines.append(f"{json.dumps(key)}: {{\n  " + ",\n  ".join(inner) + "}")
+        elif key == "trees":
+            lines.append('"trees": [\n  ' + ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in value) + "]")
+        else:
+            lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main()
