@@ -28,7 +28,7 @@ MISTAKE = json.dumps({"error": {"message": "bad stop", "code": "odd", "param": "
 def whole(
     status: int = 200, body: bytes = GOOD, planned: Plan = TWO, number: int = 1, limit: int = LIMIT, **head: Any
 ) -> Verdict:
-    return judge_whole(planned, number, Answered(status=status, **head), body, limit)
+    return judge_whole(planned, number, Answered(status=status, **head), body, limit=limit, created=0)
 
 
 def streamed(*pieces: bytes, status: int = 200, planned: Plan = TWO, number: int = 1, **head: Any) -> Verdict | None:

@@ -121,7 +121,7 @@ def client(
         times,
         began,
         heartbeat=KEEP_ALIVE,
-        make_stream=lambda model: ChatStream(model, ask_usage=ask, choices=choices),
+        make_stream=lambda head: ChatStream(head["x-zurelay-model"], ask_usage=ask, choices=choices),
         estimate_prompt=prompt,
         limit=limit,
     )

@@ -18,7 +18,7 @@ RENAME = {"max_tokens": "max_completion_tokens"}
 
 
 def common(raw: bytes, *, stream: bool) -> bytes:
-    return rewrite.common(Document.parse(raw), stream=stream)
+    return rewrite.common(Document.parse(raw), ask_usage=stream)
 
 
 def made(raw: bytes, **facts: Any) -> bytes:

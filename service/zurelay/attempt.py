@@ -11,9 +11,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from zurelay import chunk, openai_answer, refusal
+from zurelay import chunk, exchange, refusal
 from zurelay.encoding import ContentDecoder, decode
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
+from zurelay.formats import Stamp
+from zurelay.openai_answer import BadAnswerError
 from zurelay.plan import Attempt, Past, Plan, Reason, moved_on, remaining
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
@@ -65,8 +67,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return 200 <= self.status < 300  # noqa: PLR2004  # RFC 9110, 15.3
 
 
-def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit: int) -> Verdict:
-    """Judge a complete answer; `limit` bounds what a compressed one may grow to, in bytes."""
+def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, limit: int, created: int) -> Verdict:
+    """Judge a complete answer.
+
+    `limit` bounds what a compressed one may grow to, in bytes; `created` is Unix time, for one that is translated.
+    """
     try:
         plain = decode(body, answered.content_encoding, limit) if answered.content_encoding else body
     except ZurelayError:
@@ -76,8 +81,9 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit:
     if not answered.is_success:
         return _refused(plan, number, answered, plain)
     try:
-        answer = openai_answer.read(plain, plan.attempts[number - 1].model)
-    except openai_answer.BadAnswerError as error:
+        current = plan.attempts[number - 1]
+        answer = exchange.whole_answer(plain, current, plan.endpoint, stamp(plan, current, created))
+    except BadAnswerError as error:
         return _lost(plan, number, answered, error.reason)
     return Verdict(
         kind=Kind.ANSWER,
@@ -88,10 +94,17 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, limit:
     )
 
 
+def stamp(plan: Plan, attempt: Attempt, created: int) -> Stamp:
+    """Give what a translated answer carries that its provider doesn't say."""
+    return Stamp(
+        id=plan.request_id.removeprefix("req_"), created=created, model=attempt.model, upstream=attempt.upstream
+    )
+
+
 class StreamAttempt:
     """A streamed answer, held until its first token. `feed` gives the verdict once, None before."""
 
-    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_readable", "_unpack")
+    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_readable", "_seen", "_unpack")
 
     def __init__(self, plan: Plan, number: int, answered: Answered) -> None:
         self._plan = plan
@@ -99,6 +112,7 @@ class StreamAttempt:
         self._answered = answered
         self._decoder = Decoder(4 * HELD)  # more than Envoy sends at once: the bound is on all that is held
         self._unpack: ContentDecoder | None = None
+        self._seen = exchange.seen(plan.attempts[number - 1].format)
         self._readable = True
         self._error = bytearray()
         self._held = 0
@@ -140,7 +154,7 @@ class StreamAttempt:
         if end and rest is not None:
             events.append(rest)
         for event in events:
-            found = chunk.seen(event.name, event.data)
+            found = self._seen(event.name, event.data)
             if found is chunk.Seen.TOKEN:
                 return Verdict(kind=Kind.ANSWER, status=self._answered.status)
             if found is not chunk.Seen.NOTHING:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc.aio
 
-from zurelay import attempt, failure, headers, plan, rewrite, wire
+from zurelay import attempt, exchange, failure, headers, plan, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
-from zurelay.errors import ZurelayError, error_body
+from zurelay.errors import InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
+from zurelay.model import Format
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
+from zurelay.relay import ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -38,7 +40,7 @@ class WholeProcessor:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(made_ready(self._current(), message.request_body.body))
+                await self._context.write(made_ready(self._planned(), self._number, message.request_body.body))
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
@@ -49,9 +51,10 @@ class WholeProcessor:
                 await self._context.write(self._judge(head, message.response_body.body, wire.response_body))
 
     async def _request_headers(self, message: wire.Request) -> None:
-        self._number = int(wire.head(message.request_headers).headers["x-envoy-attempt-count"])
+        sent = wire.head(message.request_headers).headers
+        self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
-        await self._context.write(wire.attempt_request({":path": self._current().path}))
+        await self._context.write(wire.attempt_request(target(self._current(), sent)))
 
     def _read_plan(self, message: wire.Request) -> None:
         if self._plan is None:
@@ -68,8 +71,9 @@ class WholeProcessor:
     def _judge(self, head: Head, body: bytes, reply: Callable[[Mutation], bytes]) -> bytes:
         """Judge the answer, and write what Envoy is told in this phase."""
         planned = self._planned()
-        answered = Answered.read(head.headers, time.time())
-        verdict = attempt.judge_whole(planned, self._number, answered, body, self._limit())
+        now = time.time()
+        answered = Answered.read(head.headers, now)
+        verdict = attempt.judge_whole(planned, self._number, answered, body, limit=self._limit(), created=int(now))
         note(self._worker, planned, self._number, verdict)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
@@ -101,7 +105,7 @@ class StreamProcessor(WholeProcessor):
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(made_ready(self._current(), message.request_body.body))
+                await self._context.write(made_ready(self._planned(), self._number, message.request_body.body))
             elif message.HasField("response_headers"):
                 await self._hold(wire.head(message.response_headers))
                 return
@@ -135,14 +139,29 @@ class StreamProcessor(WholeProcessor):
         if verdict.error is not None:
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
             return Mutation(headers=shown, removed=stale(head, shown))
-        shown = ours(planned, self._number, self._current())
+        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster}
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         return Mutation(headers=shown, removed=kept)
 
 
-def made_ready(current: Attempt, body: bytes) -> bytes:
-    """Make an attempt's request body from the one that all attempts start from."""
-    return wire.attempt_body(rewrite.for_attempt(Document.parse(body), current))
+def target(current: Attempt, sent: Mapping[str, str]) -> dict[str, str]:
+    """Where the provider's request goes, and what its format wants in the headers."""
+    found = {":path": current.path}
+    if current.format is Format.ANTHROPIC and headers.ANTHROPIC_VERSION not in sent:
+        found[headers.ANTHROPIC_VERSION] = headers.DEFAULT_VERSION
+    return found
+
+
+def made_ready(planned: Plan, number: int, body: bytes) -> bytes:
+    """Make an attempt's request body from the one that all attempts start from.
+
+    What can't be said in the provider's format ends the request: an attempt that is never made can't move on.
+    """
+    current = planned.attempts[number - 1]
+    try:
+        return wire.attempt_body(exchange.request_body(Document.parse(body), current, planned.endpoint))
+    except InvalidRequest as error:
+        return refused(planned, number, error)
 
 
 def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
@@ -153,7 +172,7 @@ def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
 
 def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
     """The x-zurelay headers of an answer (SPEC 7); without an attempt, those of a failure."""
-    found = {"x-zurelay-request-id": planned.request_id, "x-zurelay-attempts": str(number)}
+    found = {**headers.request_ids(planned.endpoint, planned.request_id), "x-zurelay-attempts": str(number)}
     if current is None:
         return found
     found["x-zurelay-model"] = current.model
@@ -210,6 +229,7 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
         Record(
             plan=planned,
             number=number,
+            attempt=planned.attempts[number - 1],
             outcome="answered" if verdict.kind is Kind.ANSWER else "refused",
             usage=verdict.usage,
             finish_reasons=verdict.finish_reasons,

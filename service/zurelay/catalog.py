@@ -92,6 +92,14 @@ class Catalog:
         """Give the facts of a model's routes, in order."""
         return self._routes[model.id]
 
+    def routes_for(self, model: Model, endpoint: Endpoint) -> tuple[RouteFacts, ...]:
+        """Give the routes by which a model answers: on messages those of its format, or all where allowed."""
+        routes = self.routes(model)
+        if endpoint is Endpoint.CHAT or (endpoint is Endpoint.MESSAGES and model.messages):
+            return routes
+        speaking = tuple(route for route in routes if route.format is Format.ANTHROPIC)
+        return speaking[:1] if endpoint is Endpoint.COUNT_TOKENS else speaking
+
     @staticmethod
     def is_auto(name: str) -> bool:
         """Tell whether the name asks for Auto."""

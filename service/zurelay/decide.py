@@ -10,7 +10,7 @@ from zurelay import effort, fit
 from zurelay.access import Caller
 from zurelay.catalog import Catalog, RouteFacts
 from zurelay.errors import InvalidRequest
-from zurelay.model import Effort, Model, Params
+from zurelay.model import Effort, Endpoint, Model, Params
 from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
 from zurelay.request import ChatRequest
 
@@ -49,7 +49,7 @@ def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
     left_out: list[LeftOut] = []
     models = [named]
     for model in others:
-        why = unfit(model, request, facts.caller)
+        why = _mute(catalog, model, request) or unfit(model, request, facts.caller)
         if why:
             left_out.append(LeftOut(model.id, why))
         else:
@@ -59,6 +59,11 @@ def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
         attempts += tries(_attempts(catalog, model, request, facts, asked, named=model is named))
     plan = _plan(catalog, request, facts, asked, attempts[:MOST_ATTEMPTS], named.id)
     return Decision(plan=plan, asked=named.id, effort_asked=asked, left_out=tuple(left_out))
+
+
+def _mute(catalog: Catalog, model: Model, request: ChatRequest) -> str | None:
+    """Say that a model doesn't answer the endpoint; None where it does."""
+    return None if catalog.routes_for(model, request.endpoint) else "it has no route that speaks this endpoint's format"
 
 
 def unfit(model: Model, request: ChatRequest, caller: Caller) -> str | None:
@@ -76,6 +81,8 @@ def _asked_effort(request: ChatRequest, named: Model) -> Effort | None:
 
 def _others(catalog: Catalog, request: ChatRequest, facts: Facts, named: Model) -> list[Model]:
     """The models that smart routing adds: the request's list, else the model's fallbacks."""
+    if request.endpoint is Endpoint.COUNT_TOKENS:
+        return []
     listed = [_listed(catalog, name, facts.caller) for name in request.models or ()]
     on = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
     if not on:
@@ -102,8 +109,9 @@ def _attempts(
     catalog: Catalog, model: Model, request: ChatRequest, facts: Facts, asked: Effort | None, *, named: bool
 ) -> list[Attempt]:
     """The attempts of a model's routes, those apart that would drop a named model's field or are set aside."""
-    routes = list(catalog.routes(model))
+    routes = list(catalog.routes_for(model, request.endpoint))
     if named:
+        _demand_routes(routes, model, request)
         routes = _routes_that_take_all(routes, model, request)
     ready = [route for route in routes if route.cluster not in facts.set_aside]
     level = effort.applied(asked, model)
@@ -125,6 +133,16 @@ def _attempts(
         )
         for route in ready or routes
     ]
+
+
+def _demand_routes(routes: list[RouteFacts], model: Model, request: ChatRequest) -> None:
+    if not routes:
+        what = "count tokens" if request.endpoint is Endpoint.COUNT_TOKENS else "answer /v1/messages"
+        raise InvalidRequest(
+            f"{model.id} does not {what}: ask a model that has a route of Anthropic's format, or use "
+            "/v1/chat/completions.",
+            param="model",
+        )
 
 
 def _routes_that_take_all(routes: list[RouteFacts], model: Model, request: ChatRequest) -> list[RouteFacts]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from zurelay.model import Endpoint
+
 _TO_PROVIDER = frozenset(
     {
         "content-type",
@@ -20,9 +22,19 @@ _TO_PROVIDER_PREFIX = "x-stainless-"
 _ROUTER_READS = frozenset({"host", "x-forwarded-proto"})
 _PROVIDER_KEEPS = frozenset({"content-type", "content-length", "transfer-encoding", "date"})
 
+ANTHROPIC_VERSION = "anthropic-version"
+DEFAULT_VERSION = "2023-06-01"  # the only one that Anthropic's API has had since
+
 FALLBACK = "x-zurelay-fallback"
 KEEPALIVE = "x-zurelay-keepalive"
 EXPLAIN = "x-zurelay-explain"
+
+
+def request_ids(endpoint: Endpoint, request_id: str) -> dict[str, str]:
+    """Give the headers that carry a request's id: ours, and on messages Anthropic's too (SPEC 3)."""
+    if endpoint is Endpoint.CHAT:
+        return {"x-zurelay-request-id": request_id}
+    return {"x-zurelay-request-id": request_id, "request-id": request_id}
 
 
 def passes_to_provider(name: str) -> bool:

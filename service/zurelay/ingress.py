@@ -8,19 +8,22 @@ from typing import Any
 import grpc.aio
 import msgspec
 
-from zurelay import decide, encoding, headers, listing, paths, plan, rewrite, wire
+from zurelay import decide, encoding, exchange, headers, listing, paths, plan, rewrite, wire
 from zurelay.access import Caller
+from zurelay.attempts import target
 from zurelay.catalog import Catalog
 from zurelay.decide import Decision
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
-from zurelay.model import Endpoint, Format
+from zurelay.model import Endpoint
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.relaying import Relaying
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
+
+_ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -52,7 +55,11 @@ class Ingress:
             await self._refuse(error)
 
     async def _refuse(self, error: ZurelayError) -> None:
-        found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id, **error.headers()}
+        found = {
+            "content-type": "application/json",
+            **headers.request_ids(self._endpoint, self._request_id),
+            **error.headers(),
+        }
         body = error_body(error, self._endpoint, self._request_id)
         await self._context.write(wire.immediate(error.status, found, body))
 
@@ -62,13 +69,14 @@ class Ingress:
         if self._worker.draining:
             raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
         catalog = self._worker.catalog
-        target = paths.target(head.headers.get(":method", ""), path)
+        asked = paths.target(head.headers.get(":method", ""), path)
         caller = self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC))
-        if target.page is Page.MODELS:
+        if asked.page is Page.MODELS:
             await self._show(listing.all_models(catalog, caller))
-        elif target.page is Page.MODEL:
-            await self._show(listing.one_model(catalog, caller, target.name))
+        elif asked.page is Page.MODEL:
+            await self._show(listing.one_model(catalog, caller, asked.name))
         else:
+            self._endpoint = _ENDPOINTS[asked.page]
             await self._chat(catalog, caller, head)
 
     async def _show(self, value: dict[str, Any]) -> None:
@@ -128,14 +136,14 @@ class Ingress:
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
         """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""
-        body = rewrite.common(request.document, stream=False)
+        body = rewrite.common(request.document, ask_usage=False)
         document = Document.parse(body)
         first = planned.attempts[0]
-        ready = first.format is Format.OPENAI and rewrite.is_lossless(document, first)
+        ready = exchange.can_prepare(document, first, planned.endpoint)
         if ready:
-            body = rewrite.for_attempt(document, first)
+            body = exchange.request_body(document, first, planned.endpoint)
         changed = {
-            ":path": first.path,
+            **target(first, head.headers),
             "content-length": str(len(body)),
             "content-type": "application/json",
             "accept": "application/json",

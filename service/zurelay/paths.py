@@ -15,6 +15,8 @@ class Page(enum.Enum):
     """What a path names."""
 
     CHAT = "chat"
+    MESSAGES = "messages"
+    COUNT_TOKENS = "count_tokens"
     MODELS = "models"
     MODEL = "model"
 
@@ -26,9 +28,21 @@ class Target(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-_FIXED = {"/v1/chat/completions": Page.CHAT, "/v1/models": Page.MODELS}
+_FIXED = {
+    "/v1/chat/completions": Page.CHAT,
+    "/v1/messages": Page.MESSAGES,
+    "/v1/messages/count_tokens": Page.COUNT_TOKENS,
+    "/v1/models": Page.MODELS,
+}
 _MODEL_PREFIX = "/v1/models/"
-_METHODS = {Page.CHAT: ("POST",), Page.MODELS: ("GET", "HEAD"), Page.MODEL: ("GET", "HEAD")}
+_POST = ("POST",)
+_METHODS = {
+    Page.CHAT: _POST,
+    Page.MESSAGES: _POST,
+    Page.COUNT_TOKENS: _POST,
+    Page.MODELS: ("GET", "HEAD"),
+    Page.MODEL: ("GET", "HEAD"),
+}
 
 
 def shape(path: str) -> Endpoint:
@@ -45,7 +59,7 @@ def target(method: str, path: str) -> Target:
         page, name = Page.MODEL, urllib.parse.unquote(bare.removeprefix(_MODEL_PREFIX))
     if page is None:
         raise NotFound(
-            f"There is nothing at {bare[:200]}. zurelay serves /v1/chat/completions and /v1/models.",
+            f"There is nothing at {bare[:200]}. zurelay serves /v1/chat/completions, /v1/messages and /v1/models.",
         )
     allowed = _METHODS[page]
     if method not in allowed:

@@ -6,16 +6,20 @@ from typing import Protocol
 
 import msgspec
 
-from zurelay.plan import Plan
+from zurelay.plan import Attempt, Plan
 from zurelay.usage import Usage
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one request. `number` is the attempt that ended it, 0 where none began; `outcome` is one word."""
+    """What became of one request.
+
+    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word.
+    """
 
     plan: Plan
     number: int
     outcome: str
+    attempt: Attempt | None = None
     usage: Usage | None = None
     finish_reasons: tuple[str, ...] = ()
 

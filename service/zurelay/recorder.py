@@ -43,7 +43,7 @@ class LogRecorder:
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
         plan = record.plan
-        answering = plan.attempts[record.number - 1] if 0 < record.number <= len(plan.attempts) else None
+        answering = record.attempt
         model = answering.model if answering is not None and record.outcome != "refused" else None
         self._counters[f'zurelay_requests_total{{model="{model or ""}",outcome="{record.outcome}"}}'] += 1
         line = _Line(

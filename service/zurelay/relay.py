@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from zurelay import chunk, failure
-from zurelay.chat_stream import ChatStream, StreamError
+from zurelay import chunk, failure, sse
+from zurelay.chat_stream import StreamError
 from zurelay.encoding import ContentDecoder
 from zurelay.errors import ZurelayError, error_body
+from zurelay.exchange import AnswerStream
+from zurelay.headers import request_ids
+from zurelay.model import Endpoint
 from zurelay.plan import Plan
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
@@ -80,7 +83,7 @@ class Relay:
         now: float,
         *,
         heartbeat: bytes,
-        make_stream: Callable[[str], ChatStream],
+        make_stream: Callable[[Mapping[str, str]], AnswerStream],
         estimate_prompt: Callable[[], int],
         limit: int,
     ) -> None:
@@ -97,7 +100,7 @@ class Relay:
         self._head: Mapping[str, str] = {}
         self._decoder = Decoder(_MOST_EVENT)
         self._unpack: ContentDecoder | None = None
-        self._stream: ChatStream | None = None
+        self._stream: AnswerStream | None = None
         self._opened = False
         self._flowing = False
         self.kept_alive = 0
@@ -133,7 +136,7 @@ class Relay:
             return self._fail(failure.timed_out(), now)
         if not self._opened and self._times.open_after is not None and now >= self._began + self._times.open_after:
             self.kept_alive += 1
-            headers = answer_headers(self._head) if self._flowing else early_headers(self._plan)
+            headers = answer_headers(self._plan, self._head) if self._flowing else early_headers(self._plan)
             return [self._open(headers, self._heartbeat, now)]
         if self._opened and self._times.keepalive is not None and now >= self._sent_at + self._times.keepalive:
             self.kept_alive += 1
@@ -145,12 +148,11 @@ class Relay:
         if self.outcome is not Outcome.UNDER_WAY or self._stream is not None:
             return []
         self._heard = now
-        model = headers.get("x-zurelay-model")
-        if status >= 300 or model is None:  # noqa: PLR2004  # RFC 9110, 15: no success
+        if status >= 300 or "x-zurelay-model" not in headers:  # noqa: PLR2004  # RFC 9110, 15: no success
             return self._fail(_cause(headers), now, headers.get(_ATTEMPTS))
         self._head = headers
         self._flowing = True
-        self._stream = self._make_stream(model)
+        self._stream = self._make_stream(headers)
         coding = headers.get("content-encoding")
         try:
             self._unpack = ContentDecoder(coding, self._limit) if coding else None
@@ -179,11 +181,11 @@ class Relay:
             self.outcome = Outcome.ANSWERED
         return self._flush(out, now)
 
-    def _client_bytes(self, stream: ChatStream, event: Event) -> bytes:
+    def _client_bytes(self, stream: AnswerStream, event: Event) -> bytes:
         piece = stream.feed(event)
         return self._usage_chunk(stream) + piece if stream.done and piece else piece
 
-    def _usage_chunk(self, stream: ChatStream) -> bytes:
+    def _usage_chunk(self, stream: AnswerStream) -> bytes:
         return stream.usage_chunk(self._estimate_prompt) if stream.wants_usage else b""
 
     def end(self, now: float, *, clean: bool) -> list[Output]:
@@ -216,7 +218,7 @@ class Relay:
             return []
         if self._opened:
             return [self._send(bytes(out), now, end=end)]
-        return [self._open(answer_headers(self._head), bytes(out), now, end=end)]
+        return [self._open(answer_headers(self._plan, self._head), bytes(out), now, end=end)]
 
     def _open(self, headers: dict[str, str], data: bytes, now: float, *, end: bool = False) -> Output:
         self._opened = True
@@ -233,24 +235,34 @@ class Relay:
         body = error_body(error, self._plan.endpoint, self._plan.request_id)
         if self._opened:
             self.outcome = Outcome.BROKEN
-            return [self._send(b"data: " + body + b"\n\n", now, end=True)]
+            event = None if self._plan.endpoint is Endpoint.CHAT else "error"
+            return [self._send(sse.encode(body, event), now, end=True)]
         self.outcome = Outcome.REFUSED
-        headers = {"content-type": "application/json", "x-zurelay-request-id": self._plan.request_id, **error.headers()}
+        headers = {
+            "content-type": "application/json",
+            **request_ids(self._plan.endpoint, self._plan.request_id),
+            **error.headers(),
+        }
         attempts = attempts or self._head.get(_ATTEMPTS)
         if attempts is not None:
             headers[_ATTEMPTS] = attempts
         return [Output(status=error.status, headers=headers, data=body, end=True)]
 
 
-def answer_headers(head: Mapping[str, str]) -> dict[str, str]:
+def answer_headers(plan: Plan, head: Mapping[str, str]) -> dict[str, str]:
     """The client's headers of a stream that an attempt answers: ours, and SSE's."""
-    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-")}
-    return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", **ours}
+    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-") and name != ROUTE}
+    return {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache",
+        **ours,
+        **request_ids(plan.endpoint, plan.request_id),
+    }
 
 
 def early_headers(plan: Plan) -> dict[str, str]:
     """The client's headers of a stream that opens before its first token: only what is sure already (SPEC 8)."""
-    found = {"x-zurelay-request-id": plan.request_id}
+    found: dict[str, str] = {}
     models = plan.models
     if len(models) == 1:
         found["x-zurelay-model"] = models[0]
@@ -259,10 +271,11 @@ def early_headers(plan: Plan) -> dict[str, str]:
     efforts = {attempt.shown_effort for attempt in plan.attempts}
     if len(efforts) == 1 and (effort := efforts.pop()) is not None:
         found["x-zurelay-reasoning-effort"] = effort
-    return answer_headers(found)
+    return answer_headers(plan, found)
 
 
 _ATTEMPTS = "x-zurelay-attempts"
+ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
 
 

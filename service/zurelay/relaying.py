@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Mapping
 from typing import Any
 
 import grpc.aio
 
-from zurelay import headers, rewrite, sse, wire
+from zurelay import exchange, headers, rewrite, sse, wire
+from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
-from zurelay.chat_stream import ChatStream
 from zurelay.egress_client import Answer, EgressCall, Event
 from zurelay.errors import InvalidRequest
-from zurelay.plan import Plan, encode
+from zurelay.model import Endpoint
+from zurelay.plan import Attempt, Plan, encode
 from zurelay.ports import Record
-from zurelay.relay import Outcome, Output, Relay, Times
+from zurelay.relay import ROUTE, Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
@@ -67,23 +70,39 @@ class Relaying:
 
     def _relay(self, *, keepalive: bool) -> Relay:
         streaming, timeouts = self._settings.streaming, self._settings.timeouts
+        request = self._asked()
+        asked = exchange.Asked(usage=request.include_usage, choices=request.choices)
+        chat = self._plan.endpoint is Endpoint.CHAT
+        open_after, beat = streaming.open_after, streaming.keepalive
+        if not chat:  # clients of messages give up after some 15 s without an event; a comment is none (SPEC 8)
+            beat = streaming.messages_keepalive
+            open_after = min(open_after, beat)
         times = Times(
-            open_after=streaming.open_after if keepalive else None,
-            keepalive=streaming.keepalive if keepalive else None,
+            open_after=open_after if keepalive else None,
+            keepalive=beat if keepalive else None,
             total=timeouts.total,
             idle=timeouts.idle,
         )
-        request = self._asked()
-        ask_usage, choices = request.include_usage, request.choices
         return Relay(
             self._plan,
             times,
             self._loop.time(),
-            heartbeat=sse.KEEP_ALIVE,
-            make_stream=lambda model: ChatStream(model, ask_usage=ask_usage, choices=choices),
+            heartbeat=sse.KEEP_ALIVE if chat else sse.PING,
+            make_stream=lambda head: self._stream(head, asked),
             estimate_prompt=self._estimate_prompt,
             limit=self._settings.limits.response_body,
         )
+
+    def _stream(self, head: Mapping[str, str], asked: exchange.Asked) -> exchange.AnswerStream:
+        current = self._answering(head)
+        if current is None:
+            raise RuntimeError("an answer by no attempt of the plan: Envoy's configuration is not ours")
+        return exchange.stream(current, self._plan.endpoint, asked, stamp(self._plan, current, int(time.time())))
+
+    def _answering(self, head: Mapping[str, str]) -> Attempt | None:
+        """Find the attempt that answers: by its route and model, as a plan may have got shorter on the way."""
+        route, model = head.get(ROUTE), head.get("x-zurelay-model")
+        return next((one for one in self._plan.attempts if one.cluster == route and one.model == model), None)
 
     def _asked(self) -> ChatRequest:
         if self._request is None:
@@ -96,7 +115,7 @@ class Relaying:
         sent["content-type"] = "application/json"
         sent["accept"] = "text/event-stream"
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
-        body = rewrite.common(self._asked().document, stream=True)
+        body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
         return await EgressCall.open(self._worker.egress_socket, "/", sent, body)
 
     def _step(self, relay: Relay, events: list[Event]) -> list[Output]:
@@ -128,6 +147,7 @@ class Relaying:
             Record(
                 plan=self._plan,
                 number=int(number),
+                attempt=self._answering(self._answer.headers) if self._answer is not None else None,
                 outcome="client_left" if left else relay.outcome.value,
                 usage=relay.usage,
                 finish_reasons=relay.finish_reasons,

@@ -12,12 +12,12 @@ _STREAM_OPTIONS = "stream_options"
 _ASK_USAGE = b'{"include_usage":true}'
 
 
-def common(document: Document, *, stream: bool) -> bytes:
-    """The body that all attempts start from: ours taken out, usage asked for on streams."""
+def common(document: Document, *, ask_usage: bool) -> bytes:
+    """The body that all attempts start from: ours taken out, usage asked for where the format wants it asked."""
     changes: dict[str, bytes | None] = {}
     if "models" in document.names:
         changes["models"] = None
-    if stream:
+    if ask_usage:
         options = document.raw(_STREAM_OPTIONS)
         asked = _ASK_USAGE if options is None else _with_usage(options)
         if asked != options:

@@ -11,6 +11,8 @@ import msgspec
 
 KEEP_ALIVE = b": keep-alive\n\n"
 """A comment, for silence in a chat stream (SPEC 8)."""
+PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+"""An event that says nothing, for silence in a messages stream (SPEC 8)."""
 DONE = b"data: [DONE]\n\n"
 """The end of a chat stream."""
 
