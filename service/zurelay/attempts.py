@@ -179,6 +179,8 @@ def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
     routed_from = plan.routed_from(planned, current)
     if routed_from is not None:
         found["x-zurelay-routed-from"] = routed_from
+    if planned.explained is not None:
+        found[headers.EXPLAIN] = planned.explained
     if current.shown_effort is not None:
         found["x-zurelay-reasoning-effort"] = current.shown_effort
     return found

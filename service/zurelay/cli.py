@@ -8,7 +8,7 @@ import decimal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
@@ -113,6 +113,40 @@ def check(file: Path, as_json: bool) -> None:
         report.problems(error.problems, as_json=as_json)
         sys.exit(1)
     report.good(file, loaded, as_json=as_json)
+
+
+@main.command(
+    epilog=_examples(
+        "zurelay explain --config zurelay.yaml request.json",
+        "zurelay explain --config zurelay.yaml --key team-a < request.json",
+        "zurelay explain --config zurelay.yaml --jsonl requests.jsonl > decisions.jsonl",
+    )
+)
+@click.option("--config", type=_FILE, required=True, help="The configuration that decides.")
+@click.option("--key", metavar="NAME", help="Decide for the key of this name. Default: a caller whom no rule binds.")
+@click.option("--jsonl", is_flag=True, help="One request a line in, one decision a line out.")
+@click.argument("file", type=click.File("rb"), default="-")
+def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
+    """Decide a chat request without sending it, and print the whole decision as JSON.
+
+    FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: the request is refused.
+    """
+    from zurelay import report
+    from zurelay.supervise import loading, offline
+
+    try:
+        decide = offline.decider(config, key)
+    except loading.LoadError as error:
+        report.problems(error.problems, as_json=False)
+        sys.exit(1)
+    except offline.NoSuchKeyError as error:
+        raise click.ClickException(str(error)) from None
+    if jsonl:
+        report.lines(decide(line) for line in file if line.strip())
+        return
+    decision = decide(file.read())
+    report.value(decision)
+    sys.exit(1 if "error" in decision else 0)
 
 
 @main.command(epilog=_examples("zurelay simulate", "zurelay simulate --port 9200"))

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 
 import msgspec
 
-from zurelay import effort, fit
+from zurelay import effort, fit, selection
 from zurelay.access import Caller
+from zurelay.auto import content
+from zurelay.auto.classify import Verdict, classify
 from zurelay.catalog import Catalog, RouteFacts
-from zurelay.errors import InvalidRequest
-from zurelay.model import Effort, Endpoint, Model, Params
+from zurelay.errors import Forbidden, InvalidRequest
+from zurelay.model import AUTO_ID, Auto, Category, Effort, Endpoint, Format, Model, Params
 from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
 from zurelay.request import ChatRequest
+from zurelay.selection import LeftOut
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,24 +27,61 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     set_aside: frozenset[str] = frozenset()
 
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """A model that could have answered but may not, and why."""
-
-    model: str
-    why: str
-
-
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan, and what led to it."""
+    """The plan, and what led to it. `verdict` is Auto's, where Auto was asked."""
 
     plan: Plan
     asked: str
     effort_asked: Effort | None
     left_out: tuple[LeftOut, ...] = ()
+    verdict: Verdict | None = None
 
 
 def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
-    """Plan a request for a model that the client named."""
+    """Plan a request; what can't be planned is an error that says why."""
+    auto = catalog.settings.auto
+    if auto is not None and catalog.is_auto(request.model):
+        return _decide_auto(catalog, auto, request, facts)
+    return _decide_named(catalog, request, facts)
+
+
+def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Facts) -> Decision:
+    """Plan a request for Auto: smart-routing settings don't change it, the key must allow it as a whole (SPEC 6)."""
+    if not facts.caller.may_use_auto:
+        raise Forbidden(f"This key may not use {AUTO_ID}. GET /v1/models lists what it may use.", param="model")
+    lists = _auto_models(catalog, auto, request.endpoint)
+    every = tuple(model for models in lists.values() for model in models)
+    if not every:
+        raise InvalidRequest(f"{AUTO_ID} has no model that answers this endpoint: use another.", param="model")
+    level = None
+    if request.effort_word is not None:
+        level = effort.parse(request.effort_word, every, request.effort_param)
+    verdict = classify(content.read(request.body), auto.thresholds)
+    chosen = selection.select(lists, verdict.category, request, level)
+    attempts = [
+        attempt
+        for model in chosen.models
+        for attempt in tries(_attempts(catalog, model, request, facts, level, named=False))
+    ]
+    plan = _plan(catalog, request, facts, level, attempts, AUTO_ID)
+    return Decision(plan=plan, asked=AUTO_ID, effort_asked=level, left_out=chosen.left_out, verdict=verdict)
+
+
+def _auto_models(catalog: Catalog, auto: Auto, endpoint: Endpoint) -> dict[Category, tuple[Model, ...]]:
+    """Give Auto's models by category; on messages those with a route of that format."""
+    named = {Category.SIMPLE: auto.simple, Category.STANDARD: auto.standard, Category.COMPLEX: auto.complex}
+    return {
+        category: tuple(model for model in map(catalog.find, names) if _speaks(catalog, model, endpoint))
+        for category, names in named.items()
+    }
+
+
+def _speaks(catalog: Catalog, model: Model, endpoint: Endpoint) -> bool:
+    return endpoint is Endpoint.CHAT or any(route.format is Format.ANTHROPIC for route in catalog.routes(model))
+
+
+def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
+    """Plan a request for a model that the client named, and those that may answer in its place."""
     named = catalog.find(request.model, allowed=facts.caller.may_use)
     facts.caller.demand(named)
     others = _others(catalog, request, facts, named)
@@ -175,7 +215,7 @@ def _plan(
         first_token=times.first_token_high if high else times.first_token,
         whole=times.whole_high if high else times.whole,
         total=times.total,
-        length=len(attempts),
+        length=min(len(attempts), MOST_ATTEMPTS),
         asked=asked_id,
         key=facts.caller.key.name if facts.caller.key is not None else None,
         stream=request.stream,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from typing import Any
 
 import grpc.aio
 import msgspec
 
-from zurelay import decide, encoding, exchange, headers, listing, paths, plan, rewrite, wire
+from zurelay import decide, encoding, exchange, explain, headers, listing, paths, plan, rewrite, wire
 from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
-from zurelay.decide import Decision
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint
@@ -26,6 +26,9 @@ from zurelay.worker import Held, Worker
 _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+
+_log = logging.getLogger("zurelay")
 
 
 class ClientLeftError(Exception):
@@ -88,13 +91,13 @@ class Ingress:
         held = Held(self._worker.bodies, limits.request_body, declared_length(head))
         try:
             request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
-            decision = self._decide(catalog, caller, request, head)
+            planned = self._planned(catalog, caller, request, head)
             if request.stream:
-                relaying = Relaying(self._worker, self._context, catalog, decision.plan, request, held)
+                relaying = Relaying(self._worker, self._context, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head)
             else:
-                await self._hand_on(request, decision.plan, head)
+                await self._hand_on(request, planned, head)
                 del request  # Envoy has it now; the stream ends with the client's request
                 await self._wait_for_end()
         finally:
@@ -105,14 +108,19 @@ class Ingress:
         coding = head.headers.get("content-encoding", "")
         return encoding.decode(body, coding, limit) if coding else body
 
-    def _decide(self, catalog: Catalog, caller: Caller, request: ChatRequest, head: Head) -> Decision:
+    def _planned(self, catalog: Catalog, caller: Caller, request: ChatRequest, head: Head) -> Plan:
         facts = decide.Facts(
             caller=caller,
             request_id=self._request_id,
             fallback=switch(head, headers.FALLBACK),
             set_aside=self._worker.routes_aside(),
         )
-        return decide.decide(catalog, request, facts)
+        decision = decide.decide(catalog, request, facts)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s", msgspec.json.encode(explain.whole(decision, request, caller)).decode())
+        if switch(head, headers.EXPLAIN, ("1", "0")):
+            return msgspec.structs.replace(decision.plan, explained=explain.summary(decision))
+        return decision.plan
 
     async def _wait_for_end(self) -> None:
         while await self._context.read() is not grpc.aio.EOF:
@@ -162,12 +170,12 @@ def declared_length(head: Head) -> int | None:
     return int(value) if value is not None and value.isdigit() else None
 
 
-def switch(head: Head, name: str) -> bool | None:
-    """Read a header that is on or off; None where it is left out."""
+def switch(head: Head, name: str, words: tuple[str, str] = ("on", "off")) -> bool | None:
+    """Read a header that is one of two words, the first for yes; None where it is left out."""
     value = head.headers.get(name)
     if value is None:
         return None
     word = value.strip().lower()
-    if word not in ("on", "off"):
-        raise InvalidRequest(f"{name} is {value[:20]!r}: send on or off.", param=name)
-    return word == "on"
+    if word not in words:
+        raise InvalidRequest(f"{name} is {value[:20]!r}: send {' or '.join(words)}.", param=name)
+    return word == words[0]

@@ -65,7 +65,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The attempts of one request, in order. It travels with the request from filter to filter.
 
-    `length` is how many there were at the start, `asked` the id asked for, `key` the caller's; times are in seconds.
+    `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
+    told; times are in seconds.
     """
 
     request_id: str
@@ -77,6 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     length: int
     asked: str
     key: str | None = None
+    explained: str | None = None
     stream: bool = False
     past: tuple[Past, ...] = ()
 
@@ -104,6 +106,8 @@ def tries(routes: Iterable[Attempt]) -> list[Attempt]:
 
 def remaining(plan: Plan, number: int, reason: Reason) -> tuple[Attempt, ...]:
     """Give the attempts that make sense after attempt `number` (from 1) ended for `reason`."""
+    if number >= plan.length:
+        return ()
     current = plan.attempts[number - 1]
     rest = plan.attempts[number:]
     if reason in _NO_SECOND_TRY:

@@ -16,7 +16,7 @@ from zurelay.chat_stream import StreamError
 from zurelay.encoding import ContentDecoder
 from zurelay.errors import ZurelayError, error_body
 from zurelay.exchange import AnswerStream
-from zurelay.headers import request_ids
+from zurelay.headers import EXPLAIN, request_ids
 from zurelay.model import Endpoint
 from zurelay.plan import Plan
 from zurelay.sse import Decoder, Event, SseError
@@ -268,6 +268,8 @@ def early_headers(plan: Plan) -> dict[str, str]:
         found["x-zurelay-model"] = models[0]
     if all(model != plan.asked for model in models):
         found["x-zurelay-routed-from"] = plan.asked
+    if plan.explained is not None:
+        found[EXPLAIN] = plan.explained
     efforts = {attempt.shown_effort for attempt in plan.attempts}
     if len(efforts) == 1 and (effort := efforts.pop()) is not None:
         found["x-zurelay-reasoning-effort"] = effort

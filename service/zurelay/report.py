@@ -25,6 +25,20 @@ def _json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value)))
 
 
+def value(found: Any) -> None:
+    """Print a value as JSON that people read."""
+    _json(found)
+
+
+def lines(found: Iterable[Any]) -> None:
+    """Print values as JSON, one a line, as they come."""
+    encoder = msgspec.json.Encoder()
+    out = click.get_binary_stream("stdout")
+    for one in found:
+        out.write(encoder.encode(one) + b"\n")
+    out.flush()
+
+
 def problems(found: tuple[FileProblem, ...], *, as_json: bool) -> None:
     """Print what is wrong in files."""
     if as_json:

@@ -21,7 +21,7 @@ from zurelay.store import COUNTS, MONEY, Counts, Line, Place, StoreError
 
 VERSION = 1
 _APPLICATION = 0x7A75726C  # "zurl"
-_PATIENCE = 10.0  # seconds to wait for other processes, outside the event loop
+PATIENCE = 10.0  # seconds to wait for other processes, outside the event loop
 
 _COLUMNS = tuple(
     column for name in COUNTS for column in ((f"{name}_micro", f"{name}_rest") if name in MONEY else (name,))
@@ -105,7 +105,7 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
         return sqlite3.connect(
             f"{Path(path).absolute().as_uri()}?mode={mode}",
             uri=True,
-            timeout=_PATIENCE,
+            timeout=PATIENCE,
             isolation_level=None,
             check_same_thread=False,  # one thread at a time uses it, not always the same
         )

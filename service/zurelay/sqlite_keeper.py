@@ -47,7 +47,10 @@ class Keeper:
         if self._log.stat().st_size <= _WAL_BYTES:
             return
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # the bulk of it, while others write on
+        # The rest, and a new log: it locks the file, so that it must not wait for those who read. Next time, then.
+        self._connection.execute("PRAGMA busy_timeout = 0")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.execute(f"PRAGMA busy_timeout = {int(sqlite_file.PATIENCE * 1000)}")
         self.beat(now)  # the first write of a new log waits for the disk: here, rather than in the event loop
 
     def _forget(self, now: int) -> None:

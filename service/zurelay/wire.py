@@ -92,7 +92,7 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Ite
     fields["request_id"].string_value = plan.request_id
     fields["shape"].string_value = plan.endpoint.value
     # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
-    fields["tries"].string_value = str(len(plan.attempts))
+    fields["tries"].string_value = str(min(len(plan.attempts), plan.length))
     fields["retry_after"].string_value = str(attempt.wait(plan.past))
 
 
