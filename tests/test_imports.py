@@ -27,14 +27,16 @@ settings
 keysjson
 keysfile
 keysedit
-catalog access effort media plan usage          what is known, and what is planned
+catalog access effort media plan usage rules    what is known, and what is planned
 tokens refusal auto
 request rewrite listing failure                 what the client sent, what a provider gets, what the client gets
 fit openai_answer
-decide selection formats                        choices, and the other format
+selection formats                               choices, and the other format
+decide
+explain
 money                                           what it costs, and what is left to spend
 limits news
-windows
+windows policy
 ledger
 chat_stream messages_answer messages_body       one side's answer, made the other's
 messages_stream translated_stream
@@ -42,13 +44,14 @@ exchange
 attempt                                         states
 relay
 ports store                                     seams
+redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
 http1 clock
-sqlite_file                                     what is kept
+sqlite_file chores                              what is kept
 sqlite_keeper
-store_sqlite
+store_sqlite store_redis
 simulate supervise recorder worker wire         what runs, and what it holds
 attempts relaying report                        the processors
 ingress

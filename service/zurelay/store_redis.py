@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from importlib import resources
 from typing import Any, Self, TypeVar, cast
 
@@ -22,6 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from zurelay import limits, news, redis_messages
+from zurelay.chores import Chores
 from zurelay.clock import WallClock
 from zurelay.limits import Granted, Need, Refused, Reservation, Scope
 from zurelay.redis_messages import Answer
@@ -40,7 +40,6 @@ from zurelay.store import (
 PREFIX = "{zurelay}:"  # in braces: all keys on one node of a cluster, as one script needs them together
 _PATIENCE = 1.0  # seconds for an answer, or a connection
 _TOGETHER = 100  # reservations in one call: some milliseconds of the server's time
-_log = logging.getLogger("zurelay")
 
 
 def _script(name: str) -> str:
@@ -73,8 +72,7 @@ class RedisStore:
         self._outgoing: tuple[str, Batch] | None = None  # sent, but perhaps not written
         self._flushing = asyncio.Lock()
         self._away: str | None = None
-        self._closing = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._chores = Chores("in Redis")
 
     @classmethod
     async def open(cls, url: str, clock: Clock | None = None) -> Self:
@@ -87,8 +85,8 @@ class RedisStore:
         """Say that this process lives, now and from now on, and write what is settled."""
         with contextlib.suppress(StoreUnavailableError):
             await self._beat()
-        for seconds, work in ((FLUSH_EVERY, self.flush), (BEAT_EVERY, self._beat)):
-            self._tasks.append(asyncio.create_task(self._every(seconds, work)))
+        self._chores.start(FLUSH_EVERY, self.flush)
+        self._chores.start(BEAT_EVERY, self._beat)
 
     async def reserve(self, scopes: Sequence[Scope], need: Need) -> Granted | Refused:
         """Let a request in, or say which limit it doesn't fit in."""
@@ -140,14 +138,9 @@ class RedisStore:
         try:
             found = await call
         except (RedisError, OSError) as error:
-            told = f"Redis: {error}"
-            if self._away is None:
-                _log.warning("the store is away; what is settled is kept (%s)", told)
-            self._away = told
-            raise StoreUnavailableError(told) from error
-        if self._away is not None:
-            _log.warning("the store is back")
-            self._away = None
+            self._away = f"Redis: {error}"
+            raise StoreUnavailableError(self._away) from error
+        self._away = None
         return found
 
     def settle(self, reservation: Reservation, spent: Spent) -> None:
@@ -169,13 +162,6 @@ class RedisStore:
         name = f"{PREFIX}o:{self._owner}"
         await self._guarded(self._client.set(name, 1, px=int(DEAD_AFTER * 1000)))
 
-    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        while not self._closing.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), seconds)
-            with contextlib.suppress(StoreUnavailableError):  # told when it began, and tried again
-                await work()
-
     async def spending(self, first: str, last: str) -> list[Line]:
         """Give the spend of some days, as far as all replicas have written it."""
         await self.flush()
@@ -183,8 +169,7 @@ class RedisStore:
 
     async def close(self) -> None:
         """Write what was settled and take leave."""
-        self._closing.set()
-        await asyncio.gather(*self._tasks)
+        await self._chores.stop()
         try:
             await self.flush()
             await self._guarded(self._client.delete(f"{PREFIX}o:{self._owner}"))

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import logging
 import secrets
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self, TypeVar
 
 import msgspec
 
 from zurelay import limits, money, news, sqlite_file, sqlite_keeper
+from zurelay.chores import Chores
 from zurelay.clock import WallClock
 from zurelay.ledger import Ledger
 from zurelay.limits import Granted, Need, Refused, Reservation, Scope
@@ -42,7 +42,6 @@ T = TypeVar("T")
 
 _KEPT = 90.0  # seconds that the log is kept, more than the minute that limits look back
 _PAUSES = (0.0, 0.0, *itertools.repeat(0.001, 2000))  # between two tries for the lock, in seconds
-_log = logging.getLogger("zurelay")
 
 
 class SqliteStore:
@@ -65,8 +64,7 @@ class SqliteStore:
         self._marks: deque[tuple[float, int]] = deque()  # when the log was as far as what number
         self._day = ""
         self._unsynced = False
-        self._closing = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._chores = Chores(path)
         self._hear()
 
     @classmethod
@@ -78,8 +76,8 @@ class SqliteStore:
 
     def start(self) -> None:
         """Write and keep the file from now on, in this event loop."""
-        for seconds, work in ((FLUSH_EVERY, self.flush), (BEAT_EVERY, self._keep)):
-            self._tasks.append(asyncio.create_task(self._every(seconds, work)))
+        self._chores.start(FLUSH_EVERY, self.flush)
+        self._chores.start(BEAT_EVERY, self._keep)
 
     async def reserve(self, scopes: Sequence[Scope], need: Need) -> Granted | Refused:
         """Let a request in, or say which limit it doesn't fit in."""
@@ -188,20 +186,6 @@ class SqliteStore:
             await asyncio.sleep(pause)
         raise StoreUnavailableError(f"{self._path} has been locked by another process for seconds")
 
-    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        """Do some work again and again until `close`; a failure is told when it begins."""
-        well = True
-        while not self._closing.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), seconds)
-            try:
-                await work()
-                well = True
-            except Exception:  # noqa: BLE001  # whatever it is, it must be tried again
-                if well:
-                    _log.exception("the store %s fails; what was settled is kept and tried again", self._path)
-                well = False
-
     async def _keep(self) -> None:
         """See to what needs no haste; what may wait for the disk does so in a thread."""
         self._hear()
@@ -220,8 +204,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what was settled and let go of the file."""
-        self._closing.set()
-        await asyncio.gather(*self._tasks)
+        await self._chores.stop()
         try:
             await self.flush()
         finally:

@@ -5,6 +5,8 @@ import pytest
 
 from envoy_testbed import key, provider, runtime, settings
 from zurelay import envoy
+from zurelay.envoy import sds
+from zurelay.envoy.clusters import provider_cluster
 from zurelay.model import Format, Http, Model, Provider, Route, Secret, Settings
 
 OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
@@ -15,7 +17,7 @@ def rendered(given: Settings) -> dict[str, Any]:
 
 
 def one(given: Provider) -> dict[str, Any]:
-    cluster: dict[str, Any] = rendered(settings(given))[f"{given.name}.provider"]
+    cluster: dict[str, Any] = rendered(settings(given))[provider_cluster(given)]
     return cluster
 
 
@@ -37,8 +39,8 @@ def test_a_route_has_three_clusters_in_front_of_its_providers() -> None:
     found = rendered(settings(p, provider("unused", "http://127.0.0.1:2"), models=models))
 
     behind = {name: each["cluster_type"]["typed_config"]["clusters"] for name, each in found.items() if "/" in name}
-    assert list(found) == ["p.provider", *behind]
-    assert behind == {f"m/{n}.{kind}": ["p.provider", "refuse"] for n in (1, 2) for kind in envoy.KINDS}
+    assert list(found) == [provider_cluster(p), *behind]
+    assert behind == {f"m/{n}.{kind}": [provider_cluster(p), "refuse"] for n in (1, 2) for kind in envoy.KINDS}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,8 @@ def test_the_http_version_is_the_providers(base: str, http: Http, expected: tupl
 
 def test_a_certificate_must_be_for_the_host_and_signed_by_whom_we_trust() -> None:
     named = one(provider("p", "https://a.example:443"))["transport_socket"]["typed_config"]
-    address = one(provider("p", "https://192.0.2.1:443", ca="/own.pem"))["transport_socket"]["typed_config"]
+    own = provider("p", "https://192.0.2.1:443", ca="/own.pem")
+    address = one(own)["transport_socket"]["typed_config"]
 
     assert (named["sni"], named["auto_sni_san_validation"]) == ("a.example", True)
     assert named["common_tls_context"]["validation_context"] == {
@@ -90,7 +93,7 @@ def test_a_certificate_must_be_for_the_host_and_signed_by_whom_we_trust() -> Non
     }
     assert "sni" not in address
     combined = address["common_tls_context"]["combined_validation_context"]
-    assert combined["validation_context_sds_secret_config"]["name"] == "authority.p"
+    assert combined["validation_context_sds_secret_config"]["name"] == sds.authority_secret(own)
     assert combined["default_validation_context"] == {
         "match_typed_subject_alt_names": [{"san_type": "IP_ADDRESS", "matcher": {"exact": "192.0.2.1"}}]
     }
@@ -112,12 +115,13 @@ def test_plain_http_has_no_tls() -> None:
 def test_a_credential_goes_where_the_format_or_the_setting_says(
     facts: dict[str, Any], header: str, prefix: str | None
 ) -> None:
-    found = rendered(settings(provider("p", "http://a.example:80", api_key=key("p"), **facts)))
+    given = provider("p", "http://a.example:80", api_key=key("p"), **facts)
+    found = rendered(settings(given))
 
     for kind in envoy.KINDS:
         generic = filters(found[f"p.{kind}"])["credential_injector"]["credential"]["typed_config"]
         assert (generic["header"], generic.get("header_value_prefix")) == (header, prefix)
-        assert generic["credential"]["name"] == "provider.p"
+        assert generic["credential"]["name"] == sds.provider_secret(given)
 
 
 def test_without_a_key_nothing_is_injected() -> None:

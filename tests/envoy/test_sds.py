@@ -6,7 +6,7 @@ import pytest
 from envoy_testbed import provider, settings
 from zurelay import envoy
 from zurelay.envoy import sds
-from zurelay.model import Identity, IdentityMode, Listen, Secret, Tls
+from zurelay.model import Identity, IdentityMode, Listen, Provider, Secret, Tls
 
 TLS = Tls(cert="/tls/cert.pem", key="/tls/key.pem")
 MTLS = Identity(mode=IdentityMode.MTLS, ca="/mesh/ca.pem", cert="/mesh/cert.pem", key="/mesh/key.pem")
@@ -25,6 +25,24 @@ def resources(**facts: Any) -> dict[str, Any]:
     return found
 
 
+def given(name: str = "p", **facts: Any) -> Provider:
+    return provider(name, "http://127.0.0.1:1", **facts)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        provider("p", "http://127.0.0.1:2", api_key=Secret(env="KEY")),
+        provider("p", "https://127.0.0.1:1", api_key=Secret(env="KEY")),
+        provider("p", "http://127.0.0.1:1", api_key=Secret(env="OTHER")),
+        provider("p", "http://127.0.0.1:1", api_key=Secret(file="KEY")),
+    ],
+)
+def test_another_address_or_key_makes_another_secret(other: Provider) -> None:
+    assert sds.provider_secret(other) != sds.provider_secret(given(api_key=Secret(env="KEY")))
+    assert sds.identity(other) != sds.identity(given(api_key=Secret(env="KEY")))
+
+
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
@@ -33,12 +51,13 @@ def resources(**facts: Any) -> dict[str, Any]:
     ],
 )
 def test_a_providers_key_is_named_and_not_told(key: Secret, expected: dict[str, str]) -> None:
-    assert resources(api_key=key) == {"provider.p": {"generic_secret": {"secret": expected}}}
+    name = sds.provider_secret(given(api_key=key))
+    assert resources(api_key=key) == {name: {"generic_secret": {"secret": expected}}}
 
 
 def test_a_providers_authority_is_watched() -> None:
     assert resources(ca="/tls/ca.pem") == {
-        "authority.p": {
+        sds.authority_secret(given(ca="/tls/ca.pem")): {
             "validation_context": {"trusted_ca": {"filename": "/tls/ca.pem"}, "watched_directory": {"path": "/tls"}}
         }
     }
@@ -50,11 +69,12 @@ def test_without_keys_and_certificates_there_are_no_secrets() -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "..", "a b", "ä", "%2F"])
 def test_any_provider_name_makes_one_plain_file_name(name: str) -> None:
-    file = sds.secret_file(sds.provider_secret(name))
+    secret = sds.provider_secret(given(name, api_key=Secret(env="KEY")))
+    file = sds.secret_file(secret)
 
     assert "/" not in file
     assert file.isascii()
-    assert sds.provider_secret(name) in resources(name=name, api_key=Secret(env="KEY"))
+    assert secret in resources(name=name, api_key=Secret(env="KEY"))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def clusters(settings: Settings, runtime: Runtime) -> str:
 
 def provider_cluster(provider: Provider) -> str:
     """Name the cluster that connects to a provider; no kind is called so, no route's cluster can be."""
-    return f"{provider.name}.provider"
+    return f"{sds.identity(provider)}.provider"
 
 
 def _provider(provider: Provider, runtime: Runtime) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _transport(provider: Provider, runtime: Runtime) -> dict[str, Any]:
         context["common_tls_context"] = {"validation_context": validation}
     else:
         # As a secret, so that a replaced file is taken up.
-        source = sds.reference(sds.authority_secret(provider.name), runtime)
+        source = sds.reference(sds.authority_secret(provider), runtime)
         combined = {"default_validation_context": validation, "validation_context_sds_secret_config": source}
         context["common_tls_context"] = {"combined_validation_context": combined}
     return {"name": "envoy.transport_sockets.tls", "typed_config": context}
@@ -134,7 +134,7 @@ def _credential(filter_: dict[str, Any], provider: Provider, runtime: Runtime) -
     if provider.api_key is None:
         return []
     generic = filter_["typed_config"]["credential"]["typed_config"]
-    generic["credential"] = sds.reference(sds.provider_secret(provider.name), runtime)
+    generic["credential"] = sds.reference(sds.provider_secret(provider), runtime)
     if provider.auth_header is not None:
         generic["header"] = provider.auth_header.lower()
     elif provider.format is Format.ANTHROPIC:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import urllib.parse
 from typing import Any
 
+import msgspec
+
 from zurelay.envoy.runtime import Runtime
 from zurelay.envoy.templates import discovery
-from zurelay.model import IdentityMode, Secret, Settings
+from zurelay.model import IdentityMode, Provider, Secret, Settings
 
 SERVER = "server"
 CLIENTS = "clients"
@@ -19,14 +22,23 @@ def secret_file(name: str) -> str:
     return f"secret.{urllib.parse.quote(name, safe='')}.json"
 
 
-def provider_secret(provider: str) -> str:
+def identity(provider: Provider) -> str:
+    """Name a provider as it is now: with another address or credential it is another.
+
+    So a reload never mixes them: a new key to the old address, or an old plan to the new one.
+    """
+    facts = [provider.base_url, provider.format, provider.api_key, provider.ca]
+    return f"{provider.name}.{hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:8]}"
+
+
+def provider_secret(provider: Provider) -> str:
     """Name the secret that holds a provider's credential."""
-    return f"provider.{provider}"
+    return f"provider.{identity(provider)}"
 
 
-def authority_secret(provider: str) -> str:
+def authority_secret(provider: Provider) -> str:
     """Name the secret that holds the authority which signs for a provider."""
-    return f"authority.{provider}"
+    return f"authority.{identity(provider)}"
 
 
 def reference(name: str, runtime: Runtime) -> dict[str, Any]:
@@ -40,23 +52,23 @@ def secrets(settings: Settings) -> dict[str, str]:
     found: dict[str, dict[str, Any]] = {}
     for provider in settings.providers.values():
         if provider.api_key is not None:
-            found[provider_secret(provider.name)] = {"generic_secret": {"secret": _source(provider.api_key)}}
+            found[provider_secret(provider)] = {"generic_secret": {"secret": _source(provider.api_key)}}
         if provider.ca is not None:
-            found[authority_secret(provider.name)] = _authority(provider.ca)
+            found[authority_secret(provider)] = _authority(provider.ca)
     certificate = server_certificate(settings)
     if certificate is not None:
         found[SERVER] = {"tls_certificate": _pair(*certificate)}
-    identity = settings.identity
-    if identity.mode is IdentityMode.MTLS and identity.ca is not None:
-        found[CLIENTS] = _authority(identity.ca)
+    clients = settings.identity
+    if clients.mode is IdentityMode.MTLS and clients.ca is not None:
+        found[CLIENTS] = _authority(clients.ca)
     return {secret_file(name): discovery([_resource(name, value)]) for name, value in found.items()}
 
 
 def server_certificate(settings: Settings) -> tuple[str, str] | None:
     """Give certificate and key of the public listener, None where clients speak plain HTTP."""
-    identity, tls = settings.identity, settings.listen.tls
-    if identity.mode is IdentityMode.MTLS and identity.cert is not None and identity.key is not None:
-        return identity.cert, identity.key
+    mtls, tls = settings.identity, settings.listen.tls
+    if mtls.mode is IdentityMode.MTLS and mtls.cert is not None and mtls.key is not None:
+        return mtls.cert, mtls.key
     return None if tls is None else (tls.cert, tls.key)
 
 
