@@ -1,19 +1,17 @@
-"""A process that uses a store, for tests of several at once. Run as `store_worker.py MODE STORE ...`."""
+"""A process that asks a store much at once, for tests of several of them: `store_worker.py STORE LIMIT EACH`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
-import time
 from decimal import Decimal
 
 from zurelay.limits import Granted, Need, Scope
 from zurelay.model import UsageLimits
-from zurelay.store import Spent, Store
+from zurelay.store import Store
 from zurelay.store_redis import RedisStore
 from zurelay.store_sqlite import SqliteStore
-from zurelay.usage import Usage
 
 
 def tell(line: str) -> None:
@@ -44,23 +42,5 @@ async def burst(where: str, limit: int, each: int) -> None:
     tell(json.dumps(counts))
 
 
-async def load(where: str, key: str) -> None:
-    """Reserve and settle a cent at a time until killed; tell the time and how many were settled, again and again."""
-    store = await opened(where)
-    limits = UsageLimits(requests_per_minute=10**9, usd_per_day=Decimal(10**6))
-    scopes = (Scope(name=f"key:{key}", label="This key", limits=limits),)
-    spent = Spent(key=key, model="gpt", usage=Usage(prompt=100, completion=10), usd=Decimal("0.01"))
-    settled = 0
-    while True:
-        for _ in range(5):
-            outcome = await store.reserve(scopes, Need(tokens=500, usd=Decimal("0.05")))
-            assert isinstance(outcome, Granted)
-            store.settle(outcome.reservation, spent)
-            settled += 1
-        tell(f"{time.monotonic()} {settled}")
-        await asyncio.sleep(0.002)
-
-
 if __name__ == "__main__":
-    mode, *words = sys.argv[1:]
-    asyncio.run(burst(words[0], int(words[1]), int(words[2])) if mode == "burst" else load(words[0], words[1]))
+    asyncio.run(burst(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

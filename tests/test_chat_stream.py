@@ -59,6 +59,7 @@ SHAPES = {
     "the model last": event(b'{"choices":[{"index":0,"delta":{"content":"Hi"}}],"model":"gpt-x"}'),
     "digits": event(CHUNK[:-1] + b',"a":1e400,"b":0.1000,"c":12345678901234567890123}'),
     "escapes": event(CHUNK.replace(b"Hi", b"\\u00e9\\/\\ud83d\\ude00")),
+    "half a surrogate pair": event(CHUNK.replace(b"Hi", b"\\ud83d")),
     "any writing": event(chunk("안녕 ✅ \u2028\u0085 \U0001f469\u200d\U0001f4bb")),
     "the model's name in the text": event(chunk('say "model":"gpt-x" now')),
     "the model's name in a tool's arguments": event(

@@ -108,3 +108,21 @@ def test_usage_may_be_left_out() -> None:
 def test_fields_that_nobody_reads_may_hold_anything() -> None:
     data = json.dumps({"choices": [{"delta": {"content": "H"}, "logprobs": {"x": 1}}], "x": [{}]}).encode()
     assert TOKEN is chunk.seen("", data.replace(b'"x": 1', b'"x": -1e999'))
+
+
+def test_a_choice_without_an_index_is_the_first() -> None:
+    read = chunk.read(b'{"choices":[{"delta":{}}]}')
+    assert read is not None
+    assert [0] == [choice.index for choice in read.choices or ()]
+
+
+HALVES = {
+    "half a pair": b'{"choices":[{"delta":{"content":"\\ud83d"}}]}',
+    "the other half": b'{"choices":[{"delta":{"content":"\\uDE00"}}]}',
+    "a whole pair": b'{"choices":[{"delta":{"content":"\\ud83d\\ude00"}}]}',
+}
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in HALVES.items()])
+def test_half_a_surrogate_pair_is_a_token(data: bytes) -> None:
+    assert TOKEN is chunk.seen("", data)

@@ -426,7 +426,7 @@ def test_limits_are_exact_under_parallel_requests_of_several_processes(
     stores: Stores,
 ) -> None:
     limit, each, processes = 150, 100, 3 if stores.where.startswith("unix:") else 2
-    workers = [worker("burst", stores.where, str(limit), str(each)) for _ in range(processes)]
+    workers = [worker(stores.where, str(limit), str(each)) for _ in range(processes)]
     for process in workers:
         assert process.stdout is not None
         assert "ready\n" == process.stdout.readline()

@@ -88,6 +88,7 @@ async def test_a_server_that_goes_and_comes_back_has_all_that_was_settled(
         store.settle(reservation, spent("0.001"))
     with pytest.raises(StoreUnavailableError):
         await store.flush()
+    await until(lambda: "fails" in caplog.text)
     server.start()  # and knows nothing any more: neither scripts nor figures
     await until(lambda: back(store))
     assert Decimal("0.1") == await usage(store)

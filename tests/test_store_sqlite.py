@@ -22,7 +22,7 @@ from zurelay import money, sqlite_file, sqlite_keeper, store_sqlite
 from zurelay.store import StoreError, StoreUnavailableError
 from zurelay.store_sqlite import SqliteStore
 
-WORKER = Path(__file__).with_name("store_worker.py")
+WORKER = Path(__file__).with_name("sqlite_load.py")
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ async def test_closing_leaves_one_whole_file(stores: Stores, store: SqliteStore,
 
 def killed_under_load(where: str, names: list[str], chance: random.Random) -> dict[str, int]:
     """Let processes settle for over a second, kill them; give what each had settled a second before it died."""
-    words = [sys.executable, str(WORKER), "load", where]
+    words = [sys.executable, str(WORKER), where]
     processes = {name: subprocess.Popen([*words, name], stdout=subprocess.PIPE, text=True) for name in names}
     told: dict[str, list[tuple[float, int]]] = {name: [] for name in names}
 

@@ -46,6 +46,10 @@ DIALECTS: dict[str, tuple[dict[str, Any], Usage]] = {
         whole(10, 5, 15, completion_tokens_details={"reasoning_tokens": 20}),
         Usage(prompt=10, completion=25, reasoning=20),
     ),
+    "one token of reasoning beside": (
+        whole(10, 5, 16, completion_tokens_details={"reasoning_tokens": 1}),
+        Usage(prompt=10, completion=6, reasoning=1),
+    ),
     "reasoning inside": (
         whole(10, 60, 70, completion_tokens_details={"reasoning_tokens": 20}),
         Usage(prompt=10, completion=60, reasoning=20),
