@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from making import HELLO, body, catalog, facts, key, model, request
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
-from zurelay.decide import Decision, LeftOut, decide
+from zurelay.decide import Decision, decide
 from zurelay.errors import Forbidden, InvalidRequest, NotFound
 from zurelay.model import Effort, Endpoint, Feature, Format, Input, Params, Timeouts
 from zurelay.plan import MOST_ATTEMPTS
 from zurelay.request import ChatRequest
+from zurelay.selection import LeftOut
 
 FIRST = model("first", "one", "two", aliases=("one-alias",), fallbacks=("second",))
 SECOND = model("second", "three", aliases=("two-alias",))

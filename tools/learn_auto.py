@@ -40,12 +40,20 @@ BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
 # The gap model's target leans on the gap between the models, a little on the weak one's failures alone.
 GAP_SHARE = 0.85
 SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 4.0, "mt_bench": 4.0}
-RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 4000
+RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 3500
+ASK_RIDGE, KEPT_ASKS = 0.5, 3500
 WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
 SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
 # The trees see benchmarks too: around CENTRE, the higher the gap is estimated.
-TREES = {"n_estimators": 110, "max_depth": 5, "learning_rate": 0.07, "subsample": 0.5, "min_samples_leaf": 10, "max_features": 0.2}
+TREES = {
+    "n_estimators": 200,
+    "max_depth": 5,
+    "learning_rate": 0.04,
+    "subsample": 0.5,
+    "min_samples_leaf": 10,
+    "max_features": 0.15,
+}
 CENTRE, SLOPE, BENCH_SHARE = 0.85, 0.5, 0.3
 BENCH_ROWS = {"mmlu": 1200, "gsm8k": 300, "mt_bench": 22}
 
@@ -64,6 +72,7 @@ class Parts(NamedTuple):
     words: list[str]
     syntax: list[float]
     word_problem: bool
+    ask: frozenset[str]
 
 
 def stripped(prompt: str) -> str:
@@ -89,7 +98,8 @@ def parts(text: str) -> Parts:
     words = lexicon.split(asked.lower())
     numbers = sum(word[0].isdigit() for word in words)
     built = gap.syntax(asked, words, numbers)
-    return Parts(words, [built[name] for name in SYNTAX], gap.is_word_problem(words, numbers))
+    problem = gap.is_word_problem(words, numbers)
+    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, asked)))
 
 
 class GapModel:
@@ -102,10 +112,12 @@ class GapModel:
         weight = np.concatenate([np.full(len(wanted), SET_WEIGHT[name]) for name, (_, wanted) in sets.items()])
         built = np.array([part.syntax for part in texts])
         self.mean, self.spread = built.mean(0), built.std(0) + 1e-9
-        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), min_df=3)
-        self.vectorizer.fit(texts)
+        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), min_df=3).fit(texts)
         self.model = Ridge(RIDGE).fit(self.design(texts), target, weight)
-        self.prune()
+        words = self.vectorizer.get_feature_names_out()
+        kept = heaviest(words, self.model.coef_[: len(words)], self.vectorizer.idf_, KEPT_WORDS)
+        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), vocabulary=kept).fit(texts)
+        self.model = Ridge(RIDGE).fit(self.design(texts), target, weight)
         return self
 
     def design(self, texts: Sequence[Parts]) -> csr_matrix:
@@ -116,14 +128,6 @@ class GapModel:
         chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
         return hstack([words, csr_matrix(built), csr_matrix(built[:, chosen] * problem * WORD_PROBLEM_SCALE)]).tocsr()
 
-    def prune(self) -> None:
-        """Keep the words that move most texts most."""
-        count = len(self.vectorizer.vocabulary_)
-        rarity = self.vectorizer.idf_
-        moved = np.abs(self.model.coef_[:count]) * np.exp(-rarity / 2)
-        if count > KEPT_WORDS:
-            self.model.coef_[:count][moved < np.sort(moved)[-KEPT_WORDS]] = 0.0
-
     def predict(self, texts: Sequence[Parts]) -> np.ndarray:
         """The expected gap of each text."""
         return self.design(texts) @ self.model.coef_
@@ -131,15 +135,12 @@ class GapModel:
     def tables(self) -> dict[str, Any]:
         """What auto.json holds of it."""
         count = len(self.vectorizer.vocabulary_)
-        words = {
-            word: [round(float(self.model.coef_[at]), 4), round(float(self.vectorizer.idf_[at]), 2)]
-            for word, at in sorted(self.vectorizer.vocabulary_.items())
-        }
+        words = word_table(self.vectorizer, self.model.coef_)
         plain = self.model.coef_[count : count + len(SYNTAX)] / self.spread * SYNTAX_SCALE
         chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
         extra = self.model.coef_[count + len(SYNTAX) :] / self.spread[chosen] * SYNTAX_SCALE * WORD_PROBLEM_SCALE
         return {
-            "known": {word: pair for word, pair in words.items() if pair[0]},
+            "known": words,
             "syntax": {
                 "names": list(SYNTAX),
                 "mean": [round(float(each), 4) for each in self.mean],
@@ -147,6 +148,37 @@ class GapModel:
                 "word_problem": {name: round(float(each), 5) for name, each in zip(WORD_PROBLEM, extra, strict=True)},
             },
         }
+
+
+class AskModel:
+    """Ridge regression of the examples' level on the words of their asks, in all languages at once."""
+
+    def fit(self, asks: Sequence[frozenset[str]], levels: np.ndarray, weights: np.ndarray) -> AskModel:
+        """Fit, keep the heaviest words, fit again."""
+        first = TfidfVectorizer(analyzer=set).fit(asks)
+        model = Ridge(ASK_RIDGE).fit(first.transform(asks), levels, weights)
+        kept = heaviest(first.get_feature_names_out(), model.coef_, first.idf_, KEPT_ASKS)
+        self.vectorizer = TfidfVectorizer(analyzer=set, vocabulary=kept).fit(asks)
+        self.model = Ridge(ASK_RIDGE, fit_intercept=False).fit(self.vectorizer.transform(asks), levels - 1.0, weights)
+        return self
+
+    def predict(self, asks: Sequence[frozenset[str]]) -> np.ndarray:
+        """Levels above or below standard."""
+        return self.vectorizer.transform(asks) @ self.model.coef_
+
+
+def heaviest(words: Sequence[str], weights: np.ndarray, rarity: np.ndarray, count: int) -> list[str]:
+    """The words that move the texts most: weight by how often the word comes."""
+    moved = np.abs(weights) * np.exp(-rarity / 2)
+    return sorted(words[at] for at in np.argsort(-moved, kind="stable")[:count])
+
+
+def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray) -> dict[str, list[float]]:
+    """Each word's weight and rarity, as auto.json holds them."""
+    return {
+        word: [round(float(weights[at]), 3), round(float(vectorizer.idf_[at]), 1)]
+        for word, at in sorted(vectorizer.vocabulary_.items())
+    }
 
 
 def targets(prompts: Sequence[Prompt]) -> np.ndarray:
@@ -177,7 +209,7 @@ class Learner:
 
     def __init__(self, rows: list[dict[str, Any]], sets: dict[str, list[Prompt]]) -> None:
         seen = [featured(row["body"]) for row in rows]
-        self.names = [name for name in seen[0][0] if name not in ("gap", "go_on")] + ["gap"]
+        self.names = [name for name in seen[0][0] if name not in ("gap", "asks", "go_on")] + ["gap", "asks"]
         self.rows, self.sets = rows, sets
         self.matrix, self.parts = self.table(seen), [part for _, part in seen]
         self.levels = np.array([LEVELS[row["expect"]] for row in rows])
@@ -195,22 +227,53 @@ class Learner:
             {n: ([self.bench[n][1][i] for i in c], targets([self.sets[n][i] for i in c])) for n, c in chosen.items()}
         )
 
-    def with_gap(self, matrix: np.ndarray, estimates: np.ndarray) -> np.ndarray:
-        """Fill in the last feature."""
-        return np.c_[matrix[:, :-1], estimates]
+    def fit_asks(self, own: np.ndarray) -> AskModel:
+        """Fit the ask model to some of the examples."""
+        return AskModel().fit([self.parts[i].ask for i in own], self.levels[own], self.weights[own])
 
-    def fit_trees(self, own: np.ndarray, gaps: dict[str, np.ndarray], model: GapModel, chosen: dict[str, np.ndarray]) -> GradientBoostingRegressor:
+    def unseen_asks(self, own: np.ndarray) -> np.ndarray:
+        """Each example's level by an ask model that hasn't seen it, nor the same ask of other material."""
+        asks = np.array([hash(self.parts[i].ask) for i in own])
+        fold = np.random.RandomState(0).randint(0, 8, len(own))
+        fold = np.array([fold[np.flatnonzero(asks == each)[0]] for each in asks])
+        found = np.zeros(len(own))
+        for left in range(8):
+            out = fold == left
+            found[out] = self.fit_asks(own[~out]).predict([self.parts[i].ask for i in own[out]])
+        return found
+
+    @staticmethod
+    def filled(matrix: np.ndarray, gaps: np.ndarray, asks: np.ndarray) -> np.ndarray:
+        """Fill in the two learned features."""
+        return np.c_[matrix[:, :-2], gaps, asks]
+
+    def fit_trees(
+        self, own: np.ndarray, gaps: dict[str, np.ndarray], model: GapModel, chosen: dict[str, np.ndarray]
+    ) -> tuple[GradientBoostingRegressor, AskModel]:
         """Fit the trees to some examples, and to some benchmark rows whose estimates came from other rows."""
-        x, y, w = [self.with_gap(self.matrix[own], model.predict([self.parts[i] for i in own]))], [self.levels[own]], [self.weights[own]]
+        asks = self.fit_asks(own)
+        x = [self.filled(self.matrix[own], model.predict([self.parts[i] for i in own]), self.unseen_asks(own))]
+        y, w = [self.levels[own]], [self.weights[own]]
         rows = sum(BENCH_ROWS.values())
         random = np.random.RandomState(1)
         for name, picked in chosen.items():
             few = random.permutation(picked)[: BENCH_ROWS[name]]
             estimate = gaps[name]
-            x.append(self.with_gap(self.bench[name][0][few], estimate[few]))
+            x.append(self.bench_rows(name, few, estimate[few], asks))
             y.append(CENTRE + SLOPE * (estimate[few] - estimate.mean()) / estimate.std())
             w.append(np.full(len(few), BENCH_SHARE * len(own) / rows * (3.0 if name == "mt_bench" else 1.0)))
-        return GradientBoostingRegressor(random_state=0, **TREES).fit(np.vstack(x), np.concatenate(y), np.concatenate(w))
+        trees = GradientBoostingRegressor(random_state=0, **TREES)
+        return trees.fit(np.vstack(x), np.concatenate(y), np.concatenate(w)), asks
+
+    def bench_rows(self, name: str, rows: np.ndarray, gaps: np.ndarray, asks: AskModel) -> np.ndarray:
+        """Some rows of a benchmark with the learned features."""
+        matrix, seen = self.bench[name]
+        return self.filled(matrix[rows], gaps, asks.predict([seen[i].ask for i in rows]))
+
+    def own_rows(self, rows: np.ndarray, model: GapModel, asks: AskModel) -> np.ndarray:
+        """Some examples with the learned features."""
+        seen = [self.parts[i] for i in rows]
+        return self.filled(self.matrix[rows], model.predict(seen), asks.predict([part.ask for part in seen]))
 
     def folds(self, seed: int) -> Iterator[dict[str, np.ndarray]]:
         """Five masks over each set: True is the fifth that is left out."""
@@ -275,30 +338,36 @@ def check(learner: Learner) -> None:
     everything = np.arange(len(learner.rows))
     for left in learner.folds(0):
         kept = {name: np.flatnonzero(~mask) for name, mask in left.items()}
-        trees = learner.fit_trees(everything, gaps, learner.fit_gap(kept), kept)
+        trees, asks = learner.fit_trees(everything, gaps, learner.fit_gap(kept), kept)
         for name, mask in left.items():
-            scores[name][mask] = trees.predict(learner.with_gap(learner.bench[name][0][mask], gaps[name][mask]))
+            rows = np.flatnonzero(mask)
+            scores[name][rows] = trees.predict(learner.bench_rows(name, rows, gaps[name][rows], asks))
     print("whole model, APGR:", {name: round(apgr(p, scores[name]), 3) for name, p in learner.sets.items()})
     whole = {name: np.arange(len(prompts)) for name, prompts in learner.sets.items()}
     model = learner.fit_gap(whole)
     languages = np.array([row["lang"] for row in learner.rows])
-    guessed = np.zeros(len(languages))
-    for language in sorted(set(languages)):
-        out = languages == language
-        trees = learner.fit_trees(np.flatnonzero(~out), gaps, model, whole)
-        guessed[out] = trees.predict(learner.with_gap(learner.matrix[out], model.predict([learner.parts[i] for i in np.flatnonzero(out)])))
-    found = np.digitize(guessed, (0.6, 1.4))
-    print("examples, each language left out: right", round(float(np.mean(found == learner.levels)), 3), "off by two", int(np.sum(abs(found - learner.levels) == 2)))
+    asked = np.array([hash(part.ask) % 6 for part in learner.parts])
+    for title, groups in (("each language left out", languages), ("sixths left out", asked)):
+        guessed = np.zeros(len(groups))
+        for group in sorted(set(groups)):
+            out = groups == group
+            trees, asks = learner.fit_trees(np.flatnonzero(~out), gaps, model, whole)
+            guessed[out] = trees.predict(learner.own_rows(np.flatnonzero(out), model, asks))
+        found = np.digitize(guessed, (0.6, 1.4))
+        right, far = float(np.mean(found == learner.levels)), int(np.sum(abs(found - learner.levels) == 2))
+        english = float(np.mean((found == learner.levels)[languages == "en"]))
+        print(f"examples, {title}: {right:.3f} right, English {english:.3f}, off by two {far}")
 
 
 def learn(learner: Learner) -> dict[str, Any]:
     """Fit to everything and give the learned tables."""
     whole = {name: np.arange(len(prompts)) for name, prompts in learner.sets.items()}
+    everything = np.arange(len(learner.rows))
     gaps, model = learner.out_of_fold_gaps(), learner.fit_gap(whole)
-    trees = learner.fit_trees(np.arange(len(learner.rows)), gaps, model, whole)
-    own = learner.with_gap(learner.matrix, model.predict(learner.parts))
-    told = moves(own, learner.names, trees)
-    return {"features": learner.names, **tree_tables(trees), "moves": told, **model.tables()}
+    trees, asks = learner.fit_trees(everything, gaps, model, whole)
+    told = moves(learner.own_rows(everything, model, asks), learner.names, trees)
+    learned = {"features": learner.names, **tree_tables(trees), "moves": told, **model.tables()}
+    return {**learned, "asks": word_table(asks.vectorizer, asks.model.coef_)}
 
 
 def main() -> None:

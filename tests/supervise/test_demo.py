@@ -6,7 +6,7 @@ def test_the_demo_catalog_needs_no_account() -> None:
     settings = load(demo.CONFIG, {}).settings
 
     assert settings.listen.host == "127.0.0.1"
-    assert [provider.api_key for provider in settings.providers.values()] == [None]
+    assert {provider.api_key for provider in settings.providers.values()} == {None}
     assert settings.auto is not None
 
 

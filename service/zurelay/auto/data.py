@@ -5,6 +5,7 @@ The file is written by tools/learn_auto.py and meant to be read: every word stan
 
 from __future__ import annotations
 
+import math
 import pkgutil
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """What a word says about the gap between a weak and a strong model's answer, and how rare the word is."""
+    """What a word says (of the gap between models, or of the category), and how rare the word is."""
 
     weight: float
     rarity: float
@@ -50,6 +51,7 @@ class Tables(msgspec.Struct, frozen=True):
     moves: dict[str, tuple[float, float]]
     syntax: Syntax
     known: dict[str, Known]
+    asks: dict[str, Known]
 
 
 CUT = 8
@@ -58,6 +60,17 @@ CUT = 8
 def load(raw: bytes) -> Tables:
     """Decode the file; a wrong shape raises msgspec.ValidationError naming the place."""
     return msgspec.json.decode(raw, type=Tables)
+
+
+def leaning(words: Iterable[str], known: dict[str, Known]) -> float:
+    """The weights of the known words, rare ones counting more, over the length of the text in such words (tf-idf)."""
+    total = square = 0.0
+    for word in words:
+        found = known.get(word)
+        if found is not None:
+            total += found.weight * found.rarity
+            square += found.rarity * found.rarity
+    return total / math.sqrt(square) if square else 0.0
 
 
 def by_word(concepts: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ import math
 
 from zurelay.auto import ask, gap, lexicon
 from zurelay.auto.content import Content, Turn
+from zurelay.auto.data import TABLES, leaning
 from zurelay.model import Input
 
 # Four kinds of concepts, by how much thought what they ask for takes.
@@ -59,6 +60,7 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features["numbers"] = numbers
     built = gap.syntax(asked, words, numbers)
     features["gap"] = gap.estimate(words, built, word_problem=gap.is_word_problem(words, numbers))
+    features["asks"] = leaning(lexicon.marks(words, asked), TABLES.asks)
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-from zurelay.auto.data import TABLES, by_word
+from zurelay.auto.data import TABLES, by_word, leaning
 
 _GRAMMAR = {word: groups[0] for word, groups in by_word(TABLES.grammar).items()}
 _SYNTAX = TABLES.syntax
-_KNOWN = TABLES.known
 _QUANTITY = frozenset({"many", "much", "long", "far", "old", "often", "fast", "big"})
 
 NAMES = ("length", "commas", "sentences", "questions", "numbers", "lines", "brackets", "word-length", "variety")
@@ -47,20 +46,9 @@ def is_word_problem(words: list[str], numbers: int) -> bool:
     return any(first == "how" and second in _QUANTITY for first, second in zip(words, words[1:], strict=False))
 
 
-def leaning(words: list[str]) -> float:
-    """The weights of the known words, rare ones counting more, over the length of the text in such words."""
-    total = square = 0.0
-    for word in set(words):
-        known = _KNOWN.get(word)
-        if known is not None:
-            total += known.weight * known.rarity
-            square += known.rarity * known.rarity
-    return total / math.sqrt(square) if square else 0.0
-
-
 def estimate(words: list[str], built: dict[str, float], *, word_problem: bool) -> float:
     """The expected gap, 0 for the mean text. A word problem's subject says nothing, its sentences all."""
-    total = 0.0 if word_problem else leaning(words)
+    total = 0.0 if word_problem else leaning(set(words), TABLES.known)
     for name, mean, weight in zip(_SYNTAX.names, _SYNTAX.mean, _SYNTAX.weight, strict=True):
         total += weight * (built[name] - mean)
         if word_problem and name in _SYNTAX.word_problem:

@@ -97,16 +97,29 @@ def concepts(words: list[str], text: str, names: tuple[str, ...]) -> dict[str, i
     return found
 
 
+def marks(words: list[str], text: str) -> set[str]:
+    """What the ask model knows a text by: its words, the first one marked, and pairs in scripts without spaces."""
+    found = set(words)
+    if words:
+        found.add(f"^{words[0]}")
+    if not text.isascii():
+        found.update(_pairs(text))
+    return found
+
+
+def _pairs(text: str) -> set[str]:
+    return {run[at : at + 2] for run in _DENSE_RUN.findall(text) for at in range(len(run) - 1)}
+
+
 def telling(text: str) -> set[str]:
     """The words of a text that tell what it is about: long enough, and not among a language's commonest.
 
     Where there are no spaces, pairs of characters stand for words; hiragana, which is grammar, is left out.
     """
     words = {word for word in split(text) if len(word) > 2 and word not in COMMON and word not in _LOOKUP}
-    runs = _DENSE_RUN.findall(text)
-    if not runs:
+    pairs = _pairs(text)
+    if not pairs:
         return words
-    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
     return {word for word in words if word.isascii()} | {pair for pair in pairs if pair not in _LOOKUP_PARTS}
 
 
