@@ -38,8 +38,9 @@ async def burst(where: str, limit: int, each: int) -> None:
         scopes = (Scope(name=f"key:{kind}", label="This key", limits=limits),)
         outcomes = await asyncio.gather(*(store.reserve(scopes, need) for _ in range(each)))
         counts[kind] = sum(isinstance(outcome, Granted) for outcome in outcomes)
-    await store.close()
     tell(json.dumps(counts))
+    await asyncio.to_thread(sys.stdin.readline)  # who leaves gives back what it holds: not before all are done
+    await store.close()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ settings
 keysjson
 keysfile
 keysedit
-catalog access effort media plan usage rules    what is known, and what is planned
+catalog access identity effort media plan usage rules    what is known, and what is planned
 tokens refusal auto
 request rewrite listing failure                 what the client sent, what a provider gets, what the client gets
 fit openai_answer

@@ -416,26 +416,34 @@ async def test_a_long_random_day_goes_by_the_rules(stores: Stores, store: Store,
     assert model.spent == money.usd(line.counts.usd)
 
 
-def worker(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(WORKER), *words], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
-    )
+class Worker:
+    """Another process, which asks much at once when it is told to."""
+
+    def __init__(self, *words: str) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([sys.executable, str(WORKER), *words], stdout=pipe, stdin=pipe, text=True)
+
+    def hear(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def end(self) -> int:
+        self._process.communicate(timeout=60)
+        return self._process.returncode
 
 
-def test_limits_are_exact_under_parallel_requests_of_several_processes(
-    stores: Stores,
-) -> None:
+def test_limits_are_exact_under_parallel_requests_of_several_processes(stores: Stores) -> None:
     limit, each, processes = 150, 100, 3 if stores.where.startswith("unix:") else 2
-    workers = [worker(stores.where, str(limit), str(each)) for _ in range(processes)]
-    for process in workers:
-        assert process.stdout is not None
-        assert "ready\n" == process.stdout.readline()
-    for process in workers:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    counts = [msgspec.json.decode(process.communicate(timeout=60)[0]) for process in workers]
-    assert [0] * processes == [process.returncode for process in workers]
-    assert limit == sum(count["requests"] for count in counts)
-    assert limit == sum(count["tokens"] for count in counts)
-    assert limit == sum(count["usd"] for count in counts)
+    workers = [Worker(stores.where, str(limit), str(each)) for _ in range(processes)]
+    assert ["ready\n"] * processes == [worker.hear() for worker in workers]
+    for worker in workers:
+        worker.tell("go")
+    counts = [msgspec.json.decode(worker.hear()) for worker in workers]
+    assert [0] * processes == [worker.end() for worker in workers]
+    for kind in ("requests", "tokens", "usd"):
+        assert limit == sum(count[kind] for count in counts)

@@ -106,7 +106,11 @@ class Ingress:
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
         coding = head.headers.get("content-encoding", "")
-        return encoding.decode(body, coding, limit) if coding else body
+        if not coding:
+            return body
+        decoded = encoding.decode(body, coding, limit)
+        held.decoded(len(decoded))
+        return decoded
 
     def _planned(self, catalog: Catalog, caller: Caller, request: ChatRequest, head: Head) -> Plan:
         facts = decide.Facts(
