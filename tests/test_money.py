@@ -116,7 +116,13 @@ CHARGES = {
     "the client left before anything came": (Ending.CLIENT_LEFT, OPUS, None, (), Charge()),
     "failed after content": (Ending.FAILED, OPUS, SOME, (LOST,), Charge(ours=Decimal("0.009"))),
     "failed before content": (Ending.FAILED, OPUS, None, (LOST,), Charge(ours=LOST)),
-    "answered by a model without a price": (Ending.ANSWERED, None, SOME, (LOST,), Charge(usd=None, ours=LOST, usage=SOME)),
+    "answered by a model without a price": (
+        Ending.ANSWERED,
+        None,
+        SOME,
+        (LOST,),
+        Charge(usd=None, ours=LOST, usage=SOME),
+    ),
     "failed at a model without a price": (Ending.FAILED, None, SOME, (LOST,), Charge(ours=LOST)),
 }
 
