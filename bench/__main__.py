@@ -1,4 +1,4 @@
-"""The command: `python -m bench [--quick] [--json FILE]`. All on loopback; it ends by itself and leaves no process."""
+"""The command: `python -m bench`. All on loopback; it ends by itself and leaves no process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import click
 import msgspec
 from rich.console import Console
 
+from bench import document as documents
 from bench import facts, figures, flows, requests, table, targets, wrk
 from bench.figures import DIRECT, ENVOY, ZURELAY, Figures
 from bench.running import BenchError
 from zurelay.supervise import machine
 
 _WIDTH = 200  # for a table that goes to a file
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +58,15 @@ QUICK = Effort(
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Under a minute instead of five: fewer rounds, and no peers.")
-@click.option("--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Write facts and figures there.")
-def main(*, quick: bool, file: Path | None) -> None:
+@click.option("--json", "file", type=_FILE, help="Write facts and figures there.")
+@click.option("--document", type=_FILE, help="Write them into docs/performance.md, between its marks.")
+def main(*, quick: bool, file: Path | None, document: Path | None) -> None:
     """Measure zurelay beside Envoy alone and the peers that `make bench-peers` has installed."""
     machine.raise_file_limit()
     try:
         told, measured = asyncio.run(_run(QUICK if quick else FULL))
+        if document is not None:
+            document.write_text(documents.updated(document.read_text(), told, measured))
     except BenchError as error:
         sys.exit(str(error))
     out = Console() if sys.stdout.isatty() else Console(width=_WIDTH)

@@ -32,6 +32,7 @@ tokens refusal auto
 request rewrite listing failure                 what the client sent, what a provider gets, what the client gets
 fit openai_answer
 selection formats                               choices, and the other format
+translatable
 decide
 explain
 money                                           what it costs, and what is left to spend

@@ -165,11 +165,36 @@ def test_what_dead_processes_held_is_given_back() -> None:
     found.take(taken("own.1", amount=USD // 2))
     found.take(taken("gone.1", amount=USD // 2))
     assert not fits(found, limited, usd="0.1")
-    found.release({"own"})
+    found.sweep({"own"})
     assert fits(found, limited, usd="0.5")
     assert not fits(found, limited, usd="0.6")
     found.close(closed("gone.1"))  # another settles it after all: nothing is given back twice
     assert not fits(found, limited, usd="0.6")
+
+
+def test_money_given_back_is_given_back_once() -> None:
+    limited = scope(tokens_per_minute=100, usd_per_day=Decimal(1))
+    found = learned(ledger(), limited)
+    found.take(taken("own.1", tokens=100, amount=USD // 2))
+    found.take(taken("own.2", amount=USD // 2))
+    found.hear(News(released=("own.1", "own.1", "unheard.of")))
+    assert fits(found, limited, usd="0.5")
+    assert not fits(found, limited, usd="0.6")
+    assert not fits(found, limited, tokens=1)  # tokens stay until it is settled
+    found.close(closed("own.1", reserved=100, used=40))
+    assert fits(found, limited, tokens=60, usd="0.5")
+    assert not fits(found, limited, usd="0.6")
+
+
+def test_a_reservation_that_holds_nothing_is_forgotten() -> None:
+    found = ledger()
+    found.take(taken("own.1", tokens=100))
+    found.sweep({"own"})
+    assert ["own.1"] == list(found._open)
+    found.advance(NOW + MINUTE)
+    found.tidy(DAY)
+    found.sweep({"own"})
+    assert {} == found._open
 
 
 def test_standings_are_those_of_the_tightest_enforced_scope() -> None:

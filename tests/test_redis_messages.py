@@ -67,6 +67,7 @@ def test_tokens_that_never_fit_have_no_wait() -> None:
 def test_a_batch_has_what_was_settled_amounts_in_two_parts() -> None:
     batch = Batch()
     batch.note(HELD, spent("0.0000030000000007", prompt=10, completion=5, ours=Decimal(2)), NOON)
+    batch.released.append(Reservation(day=DAY, scopes=("key:a",), id="3f.2", tokens=1))
     place = ["a", "", "gpt"]
     fields = {name: json.dumps([*place, name], separators=(",", ":")) for name in ("requests", "prompt", "completion")}
     parts = {
@@ -85,6 +86,7 @@ def test_a_batch_has_what_was_settled_amounts_in_two_parts() -> None:
             [DAY, parts["usd_micro"], "3", parts["usd_rest"], "700"],
             [DAY, parts["ours_micro"], "2000000", parts["ours_rest"], "0"],
         ],
+        "released": [["3f.2", DAY, "2026-11", ["key:a"]]],
     } == json.loads(redis_messages.batch(batch))
 
 

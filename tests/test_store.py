@@ -60,7 +60,8 @@ async def test_as_many_requests_as_the_limit_pass_in_any_minute(stores: Stores, 
     assert 1 == (await refused(store, limited)).wait
     stores.clock.at = NOON + MINUTE
     await granted(store, limited)
-    assert 10 * SECOND == (await refused(store, limited)).wait
+    outcome = await refused(store, limited)
+    assert (3, 10 * SECOND) == (outcome.used, outcome.wait)
 
 
 async def test_two_bursts_at_a_boundary_do_not_both_pass(stores: Stores, store: Store) -> None:
@@ -298,6 +299,42 @@ async def test_any_process_may_settle(stores: Stores, store: Store) -> None:
             (await refused(each, limited, tokens=901)).used,
             (await refused(each, limited, usd="0.91")).used,
         )
+
+
+async def test_a_request_that_came_to_nothing_gives_its_money_back(stores: Stores, store: Store) -> None:
+    limited = scope(tokens_per_minute=100, usd_per_day="1")
+    other = await stores.open()
+    reservation = await granted(store, limited, tokens=100, usd="1")
+    store.release(reservation)
+    store.release(reservation)
+    await store.flush()
+    for each in (store, other):
+        await refused(each, limited, tokens=1)  # tokens go with their minute
+    store.settle(await granted(other, limited, usd="0.7"), spent("0.7"))
+    await store.flush()
+    for each in (store, other):
+        assert Decimal("0.7") == (await refused(each, limited, usd="0.4")).used
+
+
+async def test_what_was_settled_is_not_given_back_again(stores: Stores, store: Store) -> None:
+    limited = scope(tokens_per_minute=100, usd_per_day="1")
+    other = await stores.open()
+    first, second = [await granted(store, limited, tokens=50, usd="0.5") for _ in range(2)]
+    store.settle(first, spent("0.25", prompt=20))
+    store.release(first)
+    store.release(second)  # settled by another process, whose word of it comes later
+    await store.flush()
+    other.settle(second, spent("0.25", prompt=20))
+    await other.flush()
+    for each in (store, other):
+        assert Decimal("0.5") == (await refused(each, limited, usd="0.6")).used
+        assert 40 == (await refused(each, limited, tokens=61)).used
+
+
+async def test_releasing_what_held_nothing_writes_nothing(store: Store) -> None:
+    store.release(await granted(store, scope()))
+    await store.flush()
+    assert [] == await store.spending("2000-01-01", "9999-12-31")
 
 
 async def test_what_one_process_wrote_the_next_one_knows(stores: Stores, store: Store) -> None:

@@ -18,8 +18,10 @@ import csv
 import json
 import pathlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
@@ -33,28 +35,29 @@ from zurelay.auto.content import Role
 ROOT = pathlib.Path(__file__).parent.parent
 FILE = ROOT / "service" / "zurelay" / "data" / "auto.json"
 EXAMPLES = ROOT / "tests" / "fixtures" / "auto"
+TOLD = 45
 LEVELS = {"simple": 0.0, "standard": 1.0, "complex": 2.0}
 # Conversations and tool loops are decided by rules on top; the model sees single turns.
 BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
 
 # The gap model's target leans on the gap between the models, a little on the weak one's failures alone.
 GAP_SHARE = 0.85
-SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 4.0, "mt_bench": 4.0}
-RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 3500
-ASK_RIDGE, KEPT_ASKS = 0.5, 3500
+SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 3.0, "mt_bench": 4.0}
+RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 5000
+ASK_RIDGE, KEPT_ASKS = 0.5, 5000
 WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
 SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
 # The trees see benchmarks too: around CENTRE, the higher the gap is estimated.
 TREES = {
-    "n_estimators": 200,
+    "n_estimators": 100,
     "max_depth": 5,
-    "learning_rate": 0.04,
+    "learning_rate": 0.08,
     "subsample": 0.5,
     "min_samples_leaf": 10,
     "max_features": 0.15,
 }
-CENTRE, SLOPE, BENCH_SHARE = 0.85, 0.5, 0.3
+CENTRE, SLOPE, BENCH_SHARE = 0.85, 0.5, 0.45
 BENCH_ROWS = {"mmlu": 1200, "gsm8k": 300, "mt_bench": 22}
 
 
@@ -95,11 +98,14 @@ def benchmarks(folder: pathlib.Path) -> dict[str, list[Prompt]]:
 def parts(text: str) -> Parts:
     """Take a text apart as features.of does."""
     asked = ask.instruction(text)
+    if lexicon.dense(lexicon.scripts(asked)) > ask.DENSE:
+        asked = ask.shortened(asked)
     words = lexicon.split(asked.lower())
-    numbers = sum(word[0].isdigit() for word in words)
-    built = gap.syntax(asked, words, numbers)
+    counts = Counter(words)
+    numbers = features.numbers(asked)
+    built = gap.syntax(asked, counts, len(words), numbers)
     problem = gap.is_word_problem(words, numbers)
-    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, asked)))
+    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, asked, counts)))
 
 
 class GapModel:
@@ -112,11 +118,11 @@ class GapModel:
         weight = np.concatenate([np.full(len(wanted), SET_WEIGHT[name]) for name, (_, wanted) in sets.items()])
         built = np.array([part.syntax for part in texts])
         self.mean, self.spread = built.mean(0), built.std(0) + 1e-9
-        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), min_df=3).fit(texts)
+        self.vectorizer = TfidfVectorizer(analyzer=known_words, min_df=3).fit(texts)
         self.model = Ridge(RIDGE).fit(self.design(texts), target, weight)
         words = self.vectorizer.get_feature_names_out()
         kept = heaviest(words, self.model.coef_[: len(words)], self.vectorizer.idf_, KEPT_WORDS)
-        self.vectorizer = TfidfVectorizer(analyzer=lambda part: set(part.words), vocabulary=kept).fit(texts)
+        self.vectorizer = TfidfVectorizer(analyzer=known_words, vocabulary=kept).fit(texts)
         self.model = Ridge(RIDGE).fit(self.design(texts), target, weight)
         return self
 
@@ -173,12 +179,21 @@ def heaviest(words: Sequence[str], weights: np.ndarray, rarity: np.ndarray, coun
     return sorted(words[at] for at in np.argsort(-moved, kind="stable")[:count])
 
 
-def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray) -> dict[str, list[float]]:
-    """Each word's weight and rarity, as auto.json holds them."""
+def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray) -> dict[str, str]:
+    """Words under their rounded weight and rarity, the heaviest first, as auto.json holds them."""
+    groups: dict[tuple[float, float], list[str]] = {}
+    for word, at in sorted(vectorizer.vocabulary_.items()):
+        rounded = (round(float(weights[at]), 2), round(2 * float(vectorizer.idf_[at])) / 2)
+        groups.setdefault(rounded, []).append(word)
     return {
-        word: [round(float(weights[at]), 3), round(float(vectorizer.idf_[at]), 1)]
-        for word, at in sorted(vectorizer.vocabulary_.items())
+        f"{weight:+.2f} {rarity:.1f}": " ".join(groups[weight, rarity])
+        for weight, rarity in sorted(groups, reverse=True)
     }
+
+
+def known_words(part: Parts) -> list[str]:
+    """A text's words as the gap model knows them."""
+    return part.words
 
 
 def targets(prompts: Sequence[Prompt]) -> np.ndarray:
@@ -233,7 +248,7 @@ class Learner:
 
     def unseen_asks(self, own: np.ndarray) -> np.ndarray:
         """Each example's level by an ask model that hasn't seen it, nor the same ask of other material."""
-        asks = np.array([hash(self.parts[i].ask) for i in own])
+        asks = np.array([crc32(" ".join(sorted(self.parts[i].ask)).encode()) for i in own])
         fold = np.random.RandomState(0).randint(0, 8, len(own))
         fold = np.array([fold[np.flatnonzero(asks == each)[0]] for each in asks])
         found = np.zeros(len(own))
@@ -296,7 +311,9 @@ def moves(x: np.ndarray, names: Sequence[str], model: GradientBoostingRegressor)
     """A linear model of the trees over the examples, to say what moved a score: mean and weight of each feature."""
     mean, spread = x.mean(0), x.std(0) + 1e-9
     line = Ridge(10.0).fit((x - mean) / spread, model.predict(x)).coef_ / spread
-    return {n: [round(float(m), 3), round(float(w), 4)] for n, m, w in zip(names, mean, line, strict=True) if w}
+    told = {n: [round(float(m), 3), round(float(w), 4)] for n, m, w in zip(names, mean, line, strict=True) if w}
+    heaviest_first = np.argsort(-abs(line * spread))[:TOLD]
+    return {names[at]: told[names[at]] for at in heaviest_first if names[at] in told}
 
 
 def tree_tables(model: GradientBoostingRegressor) -> dict[str, Any]:
@@ -311,11 +328,14 @@ def tree_tables(model: GradientBoostingRegressor) -> dict[str, Any]:
                 todo += [nodes.children_right[at], nodes.children_left[at]]
         place = {at: index for index, at in enumerate(order)}
         leaf = [nodes.children_left[at] < 0 for at in order]
-        value = [nodes.value[at][0][0] * model.learning_rate if end else nodes.threshold[at] for at, end in zip(order, leaf, strict=True)]
+        value = [
+            nodes.value[at][0][0] * model.learning_rate if end else nodes.threshold[at]
+            for at, end in zip(order, leaf, strict=True)
+        ]
         trees.append(
             [
                 [-1 if end else int(nodes.feature[at]) for at, end in zip(order, leaf, strict=True)],
-                [round(float(each), 4) for each in value],
+                [round(float(each), 3) for each in value],
                 [0 if end else place[nodes.children_right[at]] for at, end in zip(order, leaf, strict=True)],
             ]
         )
@@ -346,7 +366,7 @@ def check(learner: Learner) -> None:
     whole = {name: np.arange(len(prompts)) for name, prompts in learner.sets.items()}
     model = learner.fit_gap(whole)
     languages = np.array([row["lang"] for row in learner.rows])
-    asked = np.array([hash(part.ask) % 6 for part in learner.parts])
+    asked = np.array([crc32(" ".join(sorted(part.ask)).encode()) % 6 for part in learner.parts])
     for title, groups in (("each language left out", languages), ("sixths left out", asked)):
         guessed = np.zeros(len(groups))
         for group in sorted(set(groups)):
@@ -393,13 +413,18 @@ def dump(tables: dict[str, Any]) -> str:
             inner = []
             for name, held in value.items():
                 if isinstance(held, dict):
-                    listed = ",\n   ".join(f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in held.items())
+                    listed = ",\n   ".join(
+                        f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}"
+                        for k, v in held.items()
+                    )
                     inner.append(f"{json.dumps(name)}: {{\n   {listed}}}")
                 else:
                     inner.append(f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(held, ensure_ascii=False)}")
             lines.append(f"{json.dumps(key)}: {{\n  " + ",\n  ".join(inner) + "}")
         elif key == "trees":
-            lines.append('"trees": [\n  ' + ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in value) + "]")
+            lines.append(
+                '"trees": [\n  ' + ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in value) + "]"
+            )
         else:
             lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
     return "{\n " + ",\n ".join(lines) + "\n}\n"

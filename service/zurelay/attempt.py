@@ -97,7 +97,11 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
 def stamp(plan: Plan, attempt: Attempt, created: int) -> Stamp:
     """Give what a translated answer carries that its provider doesn't say."""
     return Stamp(
-        id=plan.request_id.removeprefix("req_"), created=created, model=attempt.model, upstream=attempt.upstream
+        id=plan.request_id.removeprefix("req_"),
+        created=created,
+        model=attempt.model,
+        upstream=attempt.upstream,
+        thinking=not plan.hide_thinking,
     )
 
 

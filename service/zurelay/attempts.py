@@ -40,7 +40,7 @@ class WholeProcessor:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(made_ready(self._planned(), self._number, message.request_body.body))
+                await self._context.write(self._made_ready(message.request_body.body))
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
@@ -55,6 +55,18 @@ class WholeProcessor:
         self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
         await self._context.write(wire.attempt_request(target(self._current(), sent)))
+
+    def _made_ready(self, body: bytes) -> bytes:
+        """Make the attempt's request body from the one that all attempts start from.
+
+        What a model that the client named can't take ends the request here; the plan has no others that can't take it.
+        """
+        planned = self._planned()
+        try:
+            return wire.attempt_body(exchange.request_body(Document.parse(body), self._current(), planned.endpoint))
+        except InvalidRequest as error:
+            note(self._worker, planned, self._number, Verdict(kind=Kind.FAIL, error=error, status=error.status))
+            return refused(planned, self._number, error)
 
     def _read_plan(self, message: wire.Request) -> None:
         if self._plan is None:
@@ -105,7 +117,7 @@ class StreamProcessor(WholeProcessor):
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(made_ready(self._planned(), self._number, message.request_body.body))
+                await self._context.write(self._made_ready(message.request_body.body))
             elif message.HasField("response_headers"):
                 await self._hold(wire.head(message.response_headers))
                 return
@@ -152,21 +164,11 @@ def target(current: Attempt, sent: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def made_ready(planned: Plan, number: int, body: bytes) -> bytes:
-    """Make an attempt's request body from the one that all attempts start from.
-
-    What can't be said in the provider's format ends the request: an attempt that is never made can't move on.
-    """
-    current = planned.attempts[number - 1]
-    try:
-        return wire.attempt_body(exchange.request_body(Document.parse(body), current, planned.endpoint))
-    except InvalidRequest as error:
-        return refused(planned, number, error)
-
-
 def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
     """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
     shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
+    if planned.stream:  # the relay writes what the client sees
+        shown[wire.FAILURE] = failure.encode(error)
     return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
 
 

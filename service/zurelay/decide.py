@@ -16,6 +16,7 @@ from zurelay.model import AUTO_ID, Auto, Category, Effort, Endpoint, Format, Mod
 from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
 from zurelay.request import ChatRequest
 from zurelay.selection import LeftOut
+from zurelay.translatable import Translatable
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +59,19 @@ def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Fact
         level = effort.parse(request.effort_word, every, request.effort_param)
     verdict = classify(content.read(request.body), auto.thresholds)
     chosen = selection.select(lists, verdict.category, request, level)
-    attempts = [
-        attempt
-        for model in chosen.models
-        for attempt in tries(_attempts(catalog, model, request, facts, level, named=False))
-    ]
+    said = Translatable(request)
+    attempts: list[Attempt] = []
+    left_out = list(chosen.left_out)
+    for model in chosen.models:
+        refusal = _unsayable(catalog, model, said)
+        if refusal is None:
+            attempts += tries(_attempts(catalog, model, request, facts, level, said, named=False))
+        elif model is chosen.models[-1] and not attempts:
+            raise refusal
+        else:
+            left_out.append(LeftOut(model.id, refusal.message))
     plan = _plan(catalog, request, facts, level, attempts, AUTO_ID)
-    return Decision(plan=plan, asked=AUTO_ID, effort_asked=level, left_out=chosen.left_out, verdict=verdict)
+    return Decision(plan=plan, asked=AUTO_ID, effort_asked=level, left_out=tuple(left_out), verdict=verdict)
 
 
 def _auto_models(catalog: Catalog, auto: Auto, endpoint: Endpoint) -> dict[Category, tuple[Model, ...]]:
@@ -86,17 +93,20 @@ def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decis
     facts.caller.demand(named)
     others = _others(catalog, request, facts, named)
     asked = _asked_effort(request, named)
+    said = Translatable(request)
     left_out: list[LeftOut] = []
     models = [named]
     for model in others:
         why = _mute(catalog, model, request) or unfit(model, request, facts.caller)
+        if why is None and (refusal := _unsayable(catalog, model, said)) is not None:
+            why = refusal.message
         if why:
             left_out.append(LeftOut(model.id, why))
         else:
             models.append(model)
     attempts: list[Attempt] = []
     for model in models:
-        attempts += tries(_attempts(catalog, model, request, facts, asked, named=model is named))
+        attempts += tries(_attempts(catalog, model, request, facts, asked, said, named=model is named))
     plan = _plan(catalog, request, facts, asked, attempts[:MOST_ATTEMPTS], named.id)
     return Decision(plan=plan, asked=named.id, effort_asked=asked, left_out=tuple(left_out))
 
@@ -104,6 +114,12 @@ def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decis
 def _mute(catalog: Catalog, model: Model, request: ChatRequest) -> str | None:
     """Say that a model doesn't answer the endpoint; None where it does."""
     return None if catalog.routes_for(model, request.endpoint) else "it has no route that speaks this endpoint's format"
+
+
+def _unsayable(catalog: Catalog, model: Model, said: Translatable) -> InvalidRequest | None:
+    """Give the refusal of a model that the client didn't name and whose routes all speak a format that can't say it."""
+    refusals = [said.refusal(route.format, None, named=False) for route in catalog.routes_for(model, said.endpoint)]
+    return refusals[0] if refusals and None not in refusals else None
 
 
 def unfit(model: Model, request: ChatRequest, caller: Caller) -> str | None:
@@ -146,15 +162,24 @@ def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
 
 
 def _attempts(
-    catalog: Catalog, model: Model, request: ChatRequest, facts: Facts, asked: Effort | None, *, named: bool
+    catalog: Catalog,
+    model: Model,
+    request: ChatRequest,
+    facts: Facts,
+    asked: Effort | None,
+    said: Translatable,
+    *,
+    named: bool,
 ) -> list[Attempt]:
     """The attempts of a model's routes, those apart that would drop a named model's field or are set aside."""
     routes = list(catalog.routes_for(model, request.endpoint))
     if named:
         _demand_routes(routes, model, request)
         routes = _routes_that_take_all(routes, model, request)
-    ready = [route for route in routes if route.cluster not in facts.set_aside]
     level = effort.applied(asked, model)
+    if len({route.format for route in routes}) > 1:  # else all can say it, or the attempt tells what can't be said
+        routes = [route for route in routes if said.refusal(route.format, level, named=named) is None]
+    ready = [route for route in routes if route.cluster not in facts.set_aside]
     return [
         Attempt(
             cluster=route.cluster,
@@ -219,4 +244,5 @@ def _plan(
         asked=asked_id,
         key=facts.caller.key.name if facts.caller.key is not None else None,
         stream=request.stream,
+        hide_thinking=not request.wants_thinking,
     )

@@ -10,14 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from zurelay import (
-    chunk,
-    message_event,
-    messages_answer,
-    messages_body,
-    openai_answer,
-    rewrite,
-)
+from zurelay import chunk, message_event, messages_answer, messages_body, openai_answer, rewrite
 from zurelay.chat_stream import ChatStream
 from zurelay.errors import InvalidRequest
 from zurelay.formats import (
@@ -39,6 +32,12 @@ from zurelay.plan import Attempt, Reason
 from zurelay.sse import Event
 from zurelay.translated_stream import TranslatedStream
 from zurelay.usage import Usage
+
+_NO_ERROR = (None, b"{}", b"[]", b'""', b"false")  # beside their answer, some send an error that is none
+# What a translation writes by itself: no client misses it.
+_OURS = frozenset({"stream_options", "max_tokens", "thinking", "output_config", "reasoning_effort"})
+# Fields of a translated body, as the client that sent them knows them.
+_SENT_AS = {"stop": "stop_sequences", "stop_sequences": "stop", "user": "metadata.user_id", "metadata": "user"}
 
 
 class AnswerStream(Protocol):
@@ -102,13 +101,7 @@ def whole_answer(body: bytes, attempt: Attempt, endpoint: Endpoint, stamp: Stamp
         return openai_answer.read(body, attempt.model)
     if not _is_chat(endpoint) and attempt.format is Format.ANTHROPIC:
         return messages_answer.read(body, attempt.model)
-    _refuse_error(body)
-    translate = answer_messages_to_chat.answer if _is_chat(endpoint) else answer_chat_to_messages.answer
-    try:
-        made = translate(body, stamp)
-    except BadAnswer as error:
-        raise BadAnswerError(Reason.NOT_JSON) from error
-    return Answer(made.body, made.usage, (made.finish_reason,))
+    return _translated(body, endpoint, stamp)
 
 
 def stream(attempt: Attempt, endpoint: Endpoint, asked: Asked, stamp: Stamp) -> AnswerStream:
@@ -136,12 +129,26 @@ def _target(attempt: Attempt) -> Target:
 
 
 def _fitted(body: bytes, attempt: Attempt) -> bytes:
-    """Rename and drop what the route refuses in a translated body."""
+    """Rename and drop what the route refuses in a translated body; a named model loses nothing that the client sent."""
     if not attempt.rename and not attempt.drop:
         return body
     document = Document.parse(body)
     rename, changes = rewrite.refused(document, attempt)
+    lost = [field for field in changes if field not in attempt.rename and field not in _OURS]
+    if attempt.named and lost:
+        sent_as = _SENT_AS.get(lost[0], lost[0])
+        raise InvalidRequest(f"{attempt.model} does not take {sent_as}: leave it out.", param=sent_as)
     return document.edit(changes, rename=rename)
+
+
+def _translated(body: bytes, endpoint: Endpoint, stamp: Stamp) -> Answer:
+    translate = answer_messages_to_chat.answer if _is_chat(endpoint) else answer_chat_to_messages.answer
+    _refuse_error(body)
+    try:
+        made = translate(body, stamp)
+    except BadAnswer as error:
+        raise BadAnswerError(Reason.NOT_JSON) from error
+    return Answer(made.body, made.usage, (made.finish_reason,))
 
 
 def _refuse_error(body: bytes) -> None:
@@ -149,5 +156,5 @@ def _refuse_error(body: bytes) -> None:
         document = Document.parse(body)
     except InvalidRequest as error:
         raise BadAnswerError(Reason.NOT_JSON) from error
-    if document.raw("error") is not None:
+    if document.raw("error") not in _NO_ERROR:
         raise BadAnswerError(Reason.ERROR_BODY)

@@ -57,6 +57,8 @@ class Ledger:
             self.close(closed)
         for scope, period, amount in news.spent:
             self.spend(scope, period, amount)
+        for reservation in news.released:
+            self.give_back(reservation)
 
     def advance(self, now: int) -> None:
         """Tell the time. A clock that goes back lets no request in sooner, and makes none wait over a minute."""
@@ -143,12 +145,19 @@ class Ledger:
         if purse is not None and purse.spent is not None:
             purse.spent += amount
 
-    def release(self, alive: Collection[str]) -> None:
-        """Give back the money held by requests of processes that are no more."""
+    def give_back(self, reservation: str) -> None:
+        """Let a reservation's money go. Its tokens stay until they are settled, or their minute is over."""
+        held = self._open.get(reservation)
+        if held is not None:
+            _let_go(held)
+
+    def sweep(self, alive: Collection[str]) -> None:
+        """Give back the money held for processes that are no more; forget reservations that hold nothing."""
         for reservation, held in list(self._open.items()):
             if owner_of(reservation) not in alive:
-                del self._open[reservation]
                 _let_go(held)
+            if not held.purses and all(entry.gone for entry in held.entries.values()):
+                del self._open[reservation]
 
     def tidy(self, day: str) -> None:
         """Drop some windows in which nothing counts, and the purses of days and months that are over."""
@@ -207,6 +216,7 @@ def _spend_limits(scope: Scope, day: str) -> list[tuple[Kind, Decimal, str]]:
 def _let_go(held: _Open) -> None:
     for purse in held.purses:
         purse.held -= held.amount
+    held.purses.clear()
 
 
 def _refused(scope: Scope, kind: Kind, limit: int, used: int, needed: int, wait: int | None) -> Refused:

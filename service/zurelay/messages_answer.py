@@ -6,32 +6,28 @@ from typing import Any
 
 import msgspec
 
+from zurelay import surrogates
 from zurelay.errors import InvalidRequest
 from zurelay.formats import anthropic_usage
 from zurelay.jsonedit import Document
 from zurelay.openai_answer import Answer, BadAnswerError
 from zurelay.plan import Reason
 
-
-class _Answer(msgspec.Struct):
-    content: list[msgspec.Raw]
-    stop_reason: str | None = None
-    usage: dict[str, Any] | None = None
-
-
-_DECODER = msgspec.json.Decoder(_Answer)
+_BLOCKS = msgspec.json.Decoder(list[msgspec.Raw])
+_USAGE = msgspec.json.Decoder(dict[str, Any])
+_REASON = msgspec.json.Decoder(str)
 
 
 def read(body: bytes, model: str) -> Answer:
     """Check a provider's complete message and give it the catalog's model."""
-    document = _document(body)
     try:
-        answer = _DECODER.decode(body)
-    except msgspec.DecodeError as error:
-        raise BadAnswerError(Reason.NOT_JSON) from error
-    used = anthropic_usage.from_anthropic(answer.usage) if answer.usage is not None else None
-    reasons = (answer.stop_reason,) if answer.stop_reason is not None else ()
-    return Answer(document.edit({"model": msgspec.json.encode(model)}), used, reasons)
+        return _read(body, model)
+    except BadAnswerError:
+        hidden = surrogates.hidden(body)
+        if hidden is None:
+            raise
+    answer = _read(hidden, model)
+    return Answer(surrogates.shown(answer.body), answer.usage, answer.finish_reasons)
 
 
 def read_count(body: bytes) -> Answer:
@@ -39,6 +35,30 @@ def read_count(body: bytes) -> Answer:
     if _document(body).raw("input_tokens") is None:
         raise BadAnswerError(Reason.NOT_JSON)
     return Answer(body, None)
+
+
+def _read(body: bytes, model: str) -> Answer:
+    document = _document(body)
+    try:
+        if document.value("content", _BLOCKS) is None:
+            raise BadAnswerError(Reason.NOT_JSON)
+    except InvalidRequest as error:
+        raise BadAnswerError(Reason.NOT_JSON) from error
+    counts = _known(document, "usage", _USAGE)
+    reason = _known(document, "stop_reason", _REASON)
+    return Answer(
+        document.edit({"model": msgspec.json.encode(model)}),
+        anthropic_usage.from_anthropic(counts) if counts is not None else None,
+        (reason,) if reason is not None else (),
+    )
+
+
+def _known(document: Document, name: str, kind: msgspec.json.Decoder[Any]) -> Any:
+    """Decode a member that the answer is whole without; None for one of another type."""
+    try:
+        return document.value(name, kind)
+    except InvalidRequest:
+        return None
 
 
 def _document(body: bytes) -> Document:

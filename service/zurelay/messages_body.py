@@ -14,6 +14,13 @@ from zurelay.plan import Attempt
 _OFF = b'{"type":"disabled"}'
 
 
+class _Thinking(msgspec.Struct):
+    type: str | None = None
+
+
+_THINKING = msgspec.json.Decoder(_Thinking)
+
+
 def for_attempt(document: Document, attempt: Attempt) -> bytes:
     """The body for one route of an Anthropic-format provider."""
     changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream), **_effort(document, attempt)}
@@ -22,26 +29,35 @@ def for_attempt(document: Document, attempt: Attempt) -> bytes:
 
 
 def is_lossless(document: Document, attempt: Attempt) -> bool:
-    """Tell whether a later attempt can still make its own body from this attempt's one."""
-    return rewrite.is_lossless(document, attempt) and set(_effort(document, attempt)) <= {"output_config"}
+    """Tell whether a later attempt can still make its own body from this attempt's one.
+
+    Reasoning under a signature of ours goes out of this one, and its own model would want it back.
+    """
+    if not rewrite.is_lossless(document, attempt) or not set(_effort(document, attempt)) <= {"output_config"}:
+        return False
+    return thinking.strip_unsigned(document.data) == document.data
 
 
 def _effort(document: Document, attempt: Attempt) -> dict[str, bytes | None]:
     """What asks for the attempt's level (SPEC 4); nothing where the client's own words already do."""
-    config, thinks = document.raw("output_config"), document.raw("thinking")
-    level = attempt.effort
-    if level == Effort.none.name:
-        return {"output_config": _without_effort(config), "thinking": _OFF} if not _is_off(thinks) else {}
-    if level is None:
-        return {"output_config": _without_effort(config)} if config is not None and b'"effort"' in config else {}
-    changes: dict[str, bytes | None] = {"output_config": _with_effort(config, level)}
-    if changes["output_config"] == config:
-        changes = {}
-    return changes | {"thinking": None} if _is_off(thinks) else changes
+    config, off = document.raw("output_config"), _is_off(document)
+    changes: dict[str, bytes | None] = {}
+    if attempt.effort == Effort.none.name:
+        if off:
+            return {}
+        changes["thinking"] = _OFF
+    elif attempt.effort is not None and off:
+        changes["thinking"] = None
+    wanted = attempt.effort if attempt.effort != Effort.none.name else None
+    changed = _without_effort(config) if wanted is None else _with_effort(config, wanted)
+    if changed != config:
+        changes["output_config"] = changed
+    return changes
 
 
-def _is_off(thinks: bytes | None) -> bool:
-    return thinks is not None and thinks.startswith(b"{") and Document.parse(thinks).raw("type") == b'"disabled"'
+def _is_off(document: Document) -> bool:
+    thinks = document.value("thinking", _THINKING)
+    return thinks is not None and thinks.type == "disabled"
 
 
 def _with_effort(config: bytes | None, level: str) -> bytes:
@@ -51,9 +67,13 @@ def _with_effort(config: bytes | None, level: str) -> bytes:
 
 
 def _without_effort(config: bytes | None) -> bytes | None:
-    if config is None:
-        return None
-    left = _object(config).edit({"effort": None})
+    """Take the effort out, and with it a config that held nothing else."""
+    if config is None or not config.startswith(b"{"):
+        return config
+    document = Document.parse(config)
+    if "effort" not in document.names:
+        return config
+    left = document.edit({"effort": None})
     return left if Document.parse(left).names else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from zurelay import message_event, refusal, sse
+from zurelay import message_event, refusal, sse, surrogates
 from zurelay.chat_stream import StreamError
 from zurelay.errors import InvalidRequest
 from zurelay.formats import anthropic_usage
@@ -15,17 +15,24 @@ from zurelay.sse import Event
 from zurelay.usage import Usage
 
 _BYTES_PER_TOKEN = 4  # of generated text, for the estimate of an answer that broke off
+_BOM = b"\xef\xbb\xbf"
+_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_INSIDE = frozenset(
+    {"content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"}
+)
 
 
 class MessagesStream:
     """One answer's events, on their way to a client that speaks the same format."""
 
-    __slots__ = ("_counts", "_model", "_reported", "_spoken", "done", "finish_reasons")
+    __slots__ = ("_begun", "_counts", "_model", "_reported", "_said", "_spoken", "done", "finish_reasons")
 
     wants_usage = False
 
     def __init__(self, model: str) -> None:
         self._model = msgspec.json.encode(model)
+        self._begun = False  # the client has its message_start
+        self._said = False  # and something behind it
         self._counts: dict[str, object] = {}
         self._reported = False  # the provider has said what the whole answer used
         self._spoken = 0
@@ -37,17 +44,26 @@ class MessagesStream:
         data = event.data
         if self.done or data is None or not data.strip():
             return b""
-        read = message_event.read(data)
-        if read is None or event.name == "error" or read.type == "error" or read.error:
+        read = message_event.read(data, event.name)
+        if read is None or event.name == "error" or read.is_error:
             raise StreamError(refusal.read(data).message)
-        self._note(read, len(data))
-        if read.message is not None:
-            return sse.encode(self._with_model(data), event.name or None)
-        return event.raw if event.whole else sse.encode(data, event.name or None)
+        if read.type == "message_start":
+            return self._begin(event, data, read)
+        if read.type in _INSIDE:
+            if not self._begun:
+                raise StreamError("")  # no client can read what has no head
+            self._said = True
+            self._note(read)
+        return _as_sent(event, data, read.type)
 
     def end(self) -> bytes | None:
-        """The provider's stream is over: nothing more, or None where it was cut short."""
-        return b"" if self.done else None
+        """The provider's stream is over: what still belongs to the answer; None where it was cut short."""
+        if self.done:
+            return b""
+        if not self.finish_reasons:
+            return None
+        self.done = True  # the model had ended: only the last event was missing
+        return _STOP
 
     def estimate(self, prompt: Callable[[], int]) -> Usage:
         """Give the provider's usage; where the answer broke off, an estimate of what was said."""
@@ -63,26 +79,53 @@ class MessagesStream:
         """Give nothing: message_delta has the usage."""
         return b""
 
-    def _note(self, read: message_event.MessageEvent, size: int) -> None:
-        if read.message is not None and read.message.usage is not None:
-            self._counts = anthropic_usage.merged(self._counts, read.message.usage)
-        if read.type == "message_delta":
-            self._counts = anthropic_usage.merged(self._counts, read.usage or {})
-            self._reported = self._reported or read.usage is not None
-            if read.delta is not None and isinstance(read.delta.stop_reason, str):
-                self.finish_reasons = [read.delta.stop_reason]
-        elif read.type == "content_block_delta" and read.delta is not None:
-            text = read.delta.text or read.delta.thinking or read.delta.partial_json
-            self._spoken += len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else size
+    def _begin(self, event: Event, data: bytes, read: message_event.MessageEvent) -> bytes:
+        """Pass the head, once; a second answer in the midst of one is none that a client could read."""
+        if self._said:
+            raise StreamError("")
+        if read.message is not None:
+            self._count(read.message.usage)
+        if self._begun:
+            return b""
+        self._begun = True
+        return sse.encode(self._with_model(data), event.name or "message_start")
+
+    def _note(self, read: message_event.MessageEvent) -> None:
+        delta = read.delta
+        if read.type == "content_block_delta":
+            self._spoken += delta.spoken if delta is not None else 0
+        elif read.type == "message_delta":
+            self._reported = self._count(read.usage) or self._reported
+            if delta is not None and isinstance(delta.stop_reason, str):
+                self.finish_reasons = [delta.stop_reason]
         elif read.type == "message_stop":
             self.done = True
 
+    def _count(self, counts: object) -> bool:
+        if not isinstance(counts, dict):
+            return False
+        self._counts = anthropic_usage.merged(self._counts, counts)
+        return True
+
     def _with_model(self, data: bytes) -> bytes:
         try:
-            document = Document.parse(data)
-            message = document.raw("message")
-            if message is None:
-                return data
-            return document.edit({"message": Document.parse(message).edit({"model": self._model})})
+            return surrogates.edited(data, self._edit)
         except InvalidRequest as error:
-            raise StreamError(refusal.read(data).message) from error
+            raise StreamError("") from error
+
+    def _edit(self, data: bytes) -> bytes:
+        document = Document.parse(data)
+        message = document.raw("message")
+        if message is None or not message.startswith(b"{"):
+            return data
+        return document.edit({"message": Document.parse(message).edit({"model": self._model})})
+
+
+def _as_sent(event: Event, data: bytes, kind: object) -> bytes:
+    """Give an event's own bytes; the SDKs pass over one without a name, so it gets its type for one."""
+    named = event.name or not (isinstance(kind, str) and kind.isidentifier())
+    name = event.name if named else str(kind)
+    if not event.whole:
+        return sse.encode(data, name or None)
+    raw = event.raw.removeprefix(_BOM)  # something of ours may stand before it by now
+    return raw if named else b"event: %b\n%b" % (name.encode(), raw)

@@ -31,11 +31,12 @@ class Closed(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class News(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one process did at one time. `spent` are amounts by scope and period."""
+    """What one process did at one time. `spent` are amounts by scope and period, `released` ids."""
 
     taken: tuple[Taken, ...] = ()
     closed: tuple[Closed, ...] = ()
     spent: tuple[tuple[str, str, int], ...] = ()
+    released: tuple[str, ...] = ()
 
 
 _encoder = msgspec.json.Encoder()

@@ -66,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The attempts of one request, in order. It travels with the request from filter to filter.
 
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
-    told; times are in seconds.
+    told; `hide_thinking` is for a Messages client that asked for none; times are in seconds.
     """
 
     request_id: str
@@ -80,6 +80,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     explained: str | None = None
     stream: bool = False
+    hide_thinking: bool = False
     past: tuple[Past, ...] = ()
 
     @property

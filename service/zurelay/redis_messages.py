@@ -86,7 +86,8 @@ def batch(settled: Batch) -> bytes:
     ]
     spent = [[*place, *_texts(amount)] for place, amount in settled.spent.items()]
     usage = [line for place, counts in settled.lines.items() for line in _usage(place, counts)]
-    return _encode({"closed": closed, "spent": spent, "usage": usage})
+    released = [[each.id, each.day, limits.month_of(each.day), each.scopes] for each in settled.released]
+    return _encode({"closed": closed, "spent": spent, "usage": usage, "released": released})
 
 
 def _usage(place: Place, counts: Counts) -> Iterable[list[str]]:

@@ -39,6 +39,7 @@ class _OutputConfig(msgspec.Struct):
 
 class _Thinking(msgspec.Struct):
     type: str | None = None
+    display: str | None = None
 
 
 class ChatRequest:
@@ -54,7 +55,7 @@ class ChatRequest:
             )
         self.model: str = model
         self.models = _models(document)
-        self.stream = bool(document.value("stream", bool))
+        self.stream = bool(document.value("stream", bool)) and endpoint is not Endpoint.COUNT_TOKENS
         self.effort_word = self._effort_word()
         if document.raw("messages") is None:
             raise InvalidRequest("The request has no messages: send a list of at least one.", param="messages")
@@ -79,6 +80,14 @@ class ChatRequest:
             return "none"
         config = self.document.value("output_config", _OutputConfig)
         return config.effort if config is not None else None
+
+    @cached_property
+    def wants_thinking(self) -> bool:
+        """Whether the client reads reasoning: in chat it may, in messages where it turned it on and did not hide it."""
+        if self.endpoint is Endpoint.CHAT:
+            return True
+        thinking = self.document.value("thinking", _Thinking)
+        return thinking is not None and thinking.type in ("enabled", "adaptive") and thinking.display != "omitted"
 
     @cached_property
     def include_usage(self) -> bool:

@@ -102,6 +102,9 @@ class Store(Protocol):
     def settle(self, reservation: Reservation, spent: Spent) -> None:
         """Put the true figures in a reservation's place. Call it once for each, in whichever process; never waits."""
 
+    def release(self, reservation: Reservation) -> None:
+        """Give back the money held, if nothing was settled: for a request that is over, whatever became of it."""
+
     async def spending(self, first: str, last: str) -> list[Line]:
         """Give the spend of the days from `first` to `last`, in order."""
 
@@ -118,9 +121,10 @@ class Batch(msgspec.Struct, kw_only=True):
     closed: list[Closed] = []
     spent: dict[tuple[str, str], int] = {}
     lines: dict[Place, Counts] = {}
+    released: list[Reservation] = []
 
     def __bool__(self) -> bool:
-        return bool(self.closed or self.spent or self.lines)
+        return bool(self.closed or self.spent or self.lines or self.released)
 
     def note(self, reservation: Reservation, spent: Spent, at: int) -> tuple[Closed | None, int]:
         """Take note of a request that is over; give what closes its reservation, if it held one, and the amount."""

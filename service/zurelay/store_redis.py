@@ -69,6 +69,7 @@ class RedisStore:
         self._waiting: list[_Waiting] = []
         self._sender: asyncio.Task[None] | None = None
         self._batch = Batch()
+        self._unsettled: set[str] = set()
         self._outgoing: tuple[str, Batch] | None = None  # sent, but perhaps not written
         self._flushing = asyncio.Lock()
         self._away: str | None = None
@@ -100,7 +101,10 @@ class RedisStore:
         name = news.reservation_id(self._owner, next(self._numbers))
         reservation = Reservation(day=day, scopes=names, id=name, tokens=need.tokens)
         answer = await self._ask(redis_messages.request(reservation, limited, need), reservation)
-        return redis_messages.outcome(answer, reservation, limited, need)
+        outcome = redis_messages.outcome(answer, reservation, limited, need)
+        if isinstance(outcome, Granted):
+            self._unsettled.add(name)
+        return outcome
 
     async def _ask(self, request: bytes, reservation: Reservation) -> Answer:
         waiting = _Waiting(request, reservation, asyncio.get_running_loop().create_future())
@@ -146,6 +150,13 @@ class RedisStore:
     def settle(self, reservation: Reservation, spent: Spent) -> None:
         """Take note of what a request came to; it is written within a fifth of a second."""
         self._batch.note(reservation, spent, self._clock.now())
+        self._unsettled.discard(reservation.id)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back the money held, if this process has settled nothing; another one's word of it may be on its way."""
+        if reservation.id in self._unsettled:
+            self._unsettled.discard(reservation.id)
+            self._batch.released.append(reservation)
 
     async def flush(self) -> None:
         """Write what was settled; a batch that failed goes again as it was, before anything else."""

@@ -59,6 +59,8 @@ class SqliteStore:
         self._ledger = Ledger()
         self._batch = Batch()
         self._settled: list[Closed] = []  # what the ledger hasn't taken in yet
+        self._released: list[str] = []  # the same
+        self._unsettled: set[str] = set()
         self._seq = 0
         self._heard_at = time.monotonic()
         self._marks: deque[tuple[float, int]] = deque()  # when the log was as far as what number
@@ -105,6 +107,7 @@ class SqliteStore:
         self._seq = seq
         if name:
             self._ledger.take(taken)
+            self._unsettled.add(name)
         requests, tokens = self._ledger.standings(scopes)
         unfit = {refused.scope.name for refused in found.shadow}
         names = tuple(scope.name for scope in scopes if scope.name not in unfit)
@@ -118,6 +121,14 @@ class SqliteStore:
             self._ledger.spend(scope, period, amount)
         if closed is not None:
             self._settled.append(closed)
+            self._unsettled.discard(closed.id)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back the money held, if this process has settled nothing; another one's word of it may be on its way."""
+        if reservation.id in self._unsettled:
+            self._unsettled.discard(reservation.id)
+            self._batch.released.append(reservation)
+            self._released.append(reservation.id)
 
     async def spending(self, first: str, last: str) -> list[Line]:
         """Give the spend of some days, as far as all processes have written it."""
@@ -136,7 +147,8 @@ class SqliteStore:
             sqlite_file.add_spent(self._connection, batch.spent)
             sqlite_file.add_usage(self._connection, batch.lines)
             spent = tuple((*place, amount) for place, amount in batch.spent.items())
-            seq = self._tell(News(closed=tuple(batch.closed), spent=spent))
+            released = tuple(each.id for each in batch.released)
+            seq = self._tell(News(closed=tuple(batch.closed), spent=spent, released=released))
         self._seq = seq
         self._batch = Batch()
 
@@ -147,7 +159,10 @@ class SqliteStore:
         self._ledger.advance(now)
         for closed in self._settled:
             self._ledger.close(closed)
+        for reservation in self._released:
+            self._ledger.give_back(reservation)
         self._settled.clear()
+        self._released.clear()
         return now
 
     def _hear(self) -> None:
@@ -156,6 +171,7 @@ class SqliteStore:
         if now - self._heard_at > _KEPT / 2:  # this process was stopped: some of the log may be gone
             self._ledger, self._seq = Ledger(), 0
             self._settled = list(self._batch.closed)
+            self._released = [each.id for each in self._batch.released]
         self._heard_at = now
         for seq, line in self._connection.execute("SELECT seq, body FROM log WHERE seq > ? ORDER BY seq", (self._seq,)):
             self._ledger.hear(news.decode(line))
@@ -191,7 +207,7 @@ class SqliteStore:
         self._hear()
         now, steady = self._clock.now(), time.monotonic()
         living = sqlite_keeper.alive(self._connection, now - int(DEAD_AFTER * limits.SECOND))
-        self._ledger.release(living | {self._owner})
+        self._ledger.sweep(living | {self._owner})
         day = limits.day_of(now)
         self._ledger.tidy(day)
         self._marks.append((steady, self._seq))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 LONGEST = 900
 HEAD, TAIL = 500, 300
+DENSE = 360
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250
@@ -27,6 +28,11 @@ def instruction(text: str) -> str:
     if len(text) <= _WHOLE:
         kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE][:4]
     return _ends("\n".join(kept))
+
+
+def shortened(text: str) -> str:
+    """An ask in a script that says in one character what takes others two or three."""
+    return text if len(text) <= DENSE else f"{text[: DENSE * 5 // 8]}\n{text[-DENSE * 3 // 8 :]}"
 
 
 def edges(text: str) -> str:

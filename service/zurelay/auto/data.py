@@ -7,17 +7,9 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
-
-
-class Known(msgspec.Struct, frozen=True, array_like=True):
-    """What a word says (of the gap between models, or of the category), and how rare the word is."""
-
-    weight: float
-    rarity: float
 
 
 class Tree(msgspec.Struct, frozen=True, array_like=True):
@@ -38,7 +30,10 @@ class Syntax(msgspec.Struct, frozen=True):
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """The whole file. `words` match a word cut to CUT letters, `parts` match anywhere (scripts without spaces)."""
+    """The whole file. `words` match a word cut to CUT letters, `parts` match anywhere (scripts without spaces).
+
+    `known` and `asks` list words under "weight rarity": what they say of the gap between models, and of the category.
+    """
 
     about: str
     stop: dict[str, tuple[str, ...]]
@@ -50,8 +45,8 @@ class Tables(msgspec.Struct, frozen=True):
     base: float
     moves: dict[str, tuple[float, float]]
     syntax: Syntax
-    known: dict[str, Known]
-    asks: dict[str, Known]
+    known: dict[str, str]
+    asks: dict[str, str]
 
 
 CUT = 8
@@ -62,15 +57,24 @@ def load(raw: bytes) -> Tables:
     return msgspec.json.decode(raw, type=Tables)
 
 
-def leaning(words: Iterable[str], known: dict[str, Known]) -> float:
+def leaning(counts: Mapping[str, int], known: Mapping[str, tuple[float, float]]) -> float:
     """The weights of the known words, rare ones counting more, over the length of the text in such words (tf-idf)."""
     total = square = 0.0
-    for word in words:
-        found = known.get(word)
-        if found is not None:
-            total += found.weight * found.rarity
-            square += found.rarity * found.rarity
+    for word in counts.keys() & known.keys():
+        weight, rarity = known[word]
+        rarity *= counts[word]
+        total += weight * rarity
+        square += rarity * rarity
     return total / math.sqrt(square) if square else 0.0
+
+
+def weighed(listed: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """Turn {"weight rarity": "word word"} round: {word: (weight, rarity)}. A pair of words is joined by `_`."""
+    return {
+        word.replace("_", " "): (float(key.split()[0]), float(key.split()[1]))
+        for key, words in listed.items()
+        for word in words.split()
+    }
 
 
 def by_word(concepts: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -83,14 +87,15 @@ def by_word(concepts: dict[str, str]) -> dict[str, tuple[str, ...]]:
     return {word: tuple(dict.fromkeys(found)) for word, found in turned.items()}
 
 
-def by_part(concepts: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Turn {concept: "part part"} into pairs (part, concept)."""
-    return tuple((part.replace("_", " "), concept) for concept, listed in concepts.items() for part in listed.split())
-
-
-def union(tables: Iterable[dict[str, Any]]) -> frozenset[str]:
-    """All keys of several tables."""
-    return frozenset(key for table in tables for key in table)
+def by_part(concepts: dict[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Turn {concept: "part part"} into pairs (part, concepts). `_` stands for a space."""
+    turned: dict[str, list[str]] = {}
+    for concept, listed in concepts.items():
+        for part in listed.split():
+            turned.setdefault(part.replace("_", " "), []).append(concept)
+    return tuple((part, tuple(found)) for part, found in turned.items())
 
 
 TABLES = load(pkgutil.get_data("zurelay", "data/auto.json") or b"")
+KNOWN = weighed(TABLES.known)
+ASKS = weighed(TABLES.asks)

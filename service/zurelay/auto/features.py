@@ -1,32 +1,24 @@
 """What the model sees of a turn: numbers that mean the same in every language.
 
 Shape (length, sentences, marks, code, material), what is asked (words of each concept, anywhere and where verbs of
-asking stand), and how far a strong model's answer is likely to be better.
+asking stand), and two learned sums over words: how hard such asks are, and how far a strong model's answer is better.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from zurelay.auto import ask, gap, lexicon
 from zurelay.auto.content import Content, Turn
-from zurelay.auto.data import TABLES, leaning
+from zurelay.auto.data import ASKS, leaning
 from zurelay.model import Input
 
 # Four kinds of concepts, by how much thought what they ask for takes.
 DEEP = ("prove", "derive", "design", "build", "debug", "rewrite", "analyse", "discuss", "model")
 DOMAIN = (
-    "math",
-    "algo",
-    "distributed",
-    "lowlevel",
-    "law",
-    "finance",
-    "medicine",
-    "stats",
-    "science",
-    "security",
-    "scale",
+    *("math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science"),
+    *("security", "scale"),
 )
 MIDDLE = ("compare", "explain", "write", "plan", "advise", "review", "quiz", "tech")
 LIGHT = (
@@ -34,33 +26,54 @@ LIGHT = (
     *("command", "greet", "thanks", "brief"),
 )
 CONCEPTS = (*DEEP, *DOMAIN, *MIDDLE, *LIGHT)
-_KINDS = {"deep": DEEP, "domain": DOMAIN, "middle": MIDDLE, "light": LIGHT}
+KIND = {
+    **dict.fromkeys(DEEP, "deep"),
+    **dict.fromkeys(DOMAIN, "domain"),
+    **dict.fromkeys(MIDDLE, "middle"),
+    **dict.fromkeys(LIGHT, "light"),
+}
+_BLANK: dict[str, float] = {
+    **{f"{name}{part}": 0.0 for name in CONCEPTS for part in ("", "_leads")},
+    **{f"{kind}{part}": 0.0 for kind in ("deep", "domain", "middle", "light") for part in ("", "_kinds", "_leads")},
+    "go_on": 0.0,
+}
 
-_CLAUSES = (",", ";", ":", "\u3001", "\uff0c", "\u060c", "\u061b", "\uff1b", "\uff1a")
-_SENTENCES = (". ", ".\n", "!", "?", "\u3002", "\uff01", "\uff1f", "\u061f", "\u0964")
+# Marks as bytes where they are ASCII, which is counted faster, and as characters of other scripts.
+_CLAUSES, _CLAUSES_WIDE = b",;:", "\u3001\uff0c\u060c\u061b\uff1b\uff1a"
+_SENTENCES, _SENTENCES_WIDE = b"!?", "\u3002\uff01\uff1f\u061f\u0964"
+_QUOTES, _QUOTES_WIDE = b'"`', "\u201c\u201e\u00ab\u300c"
+_MATHS, _MATHS_WIDE = (
+    b"^\\$=",
+    "\u2264\u2265\u2260\u2211\u220f\u222b\u221a\u2200\u2203\u2208\u221e\u2261\u00b1\u00b2\u00b3\u207f",
+)
 _QUESTIONS = ("?", "\uff1f", "\u061f")
-_QUOTES = ('"', "\u201c", "\u201e", "\u00ab", "\u300c", "`")
-_MATHS = tuple("^\\$=\u2264\u2265\u2260\u2211\u220f\u222b\u221a\u2200\u2203\u2208\u221e\u2261\u00b1\u00b2\u00b3\u207f")
-_BRACES = tuple("{};=()<>")
+_BRACES = b"{};=()<>"
 _UPPER = bytes(range(65, 91))
+_DIGITS = bytes(c if chr(c).isdigit() else 0x20 for c in range(128)) + b" " * 128
+
+CODE = 0.03
+"""Share of braces, brackets and operators above which a text is taken to hold code."""
 _CODE_HEAD, _CODE_TAIL = 1500, 500
 
 
 def of(content: Content, turn: Turn) -> dict[str, float]:
     """The features of one user turn in its request."""
-    text = turn.text
-    asked = ask.instruction(text)
-    low = asked.lower()
+    asked = ask.instruction(turn.text)
     found = lexicon.scripts(asked)
+    if lexicon.dense(found) > ask.DENSE:
+        asked = ask.shortened(asked)
+    low = asked.lower()
     words = lexicon.split(low)
-    names = lexicon.languages(words, found, len(asked))
-    features = _shape(text, asked, words, lexicon.info(asked, found))
-    features.update(_concepts(words, low, names))
-    numbers = sum(word[0].isdigit() for word in words)
-    features["numbers"] = numbers
-    built = gap.syntax(asked, words, numbers)
-    features["gap"] = gap.estimate(words, built, word_problem=gap.is_word_problem(words, numbers))
-    features["asks"] = leaning(lexicon.marks(words, asked), TABLES.asks)
+    counts = Counter(words)
+    narrow = asked.encode("ascii", "ignore")
+    number = _numbers(narrow)
+    features = _concepts(words, counts, low, lexicon.languages(counts.keys(), found, len(asked)))
+    features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
+    features.update(_material(turn.text, len(turn.text) - len(asked)))
+    features["numbers"] = number
+    built = gap.syntax(asked, counts, len(words), number)
+    features["gap"] = gap.estimate(counts, built, word_problem=gap.is_word_problem(words, number))
+    features["asks"] = leaning(lexicon.marks(words, asked, counts), ASKS)
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)
@@ -70,45 +83,63 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     return features
 
 
-CODE = 0.03
-"""Share of braces, brackets and operators above which a text is taken to hold code."""
+def numbers(asked: str) -> int:
+    """How many numbers a text has."""
+    return _numbers(asked.encode("ascii", "ignore"))
 
 
-def _shape(text: str, asked: str, words: list[str], info: float) -> dict[str, float]:
+def _numbers(narrow: bytes) -> int:
+    return len(narrow.translate(_DIGITS).split())
+
+
+def _shape(asked: str, narrow: bytes, info: float, words: list[str], counts: Counter[str]) -> dict[str, float]:
     size = len(words) + 1
-    rest = len(text) - len(asked)
-    sample = text if rest < _CODE_TAIL else text[:_CODE_HEAD] + text[-_CODE_TAIL:]
-    narrow = asked.encode("ascii", "ignore")
+    wide = "" if len(narrow) == len(asked) else asked
     return {
         "length": math.log2(1 + info / 16),
         "words": math.log2(size),
-        "material": math.log2(1 + max(0, rest) / 100),
-        "code": sum(map(sample.count, _BRACES)) / (len(sample) + 1),
-        "fence": float("```" in sample),
-        "clauses": sum(map(asked.count, _CLAUSES)),
-        "sentences": sum(map(asked.count, _SENTENCES)),
+        "clauses": _count(narrow, _CLAUSES, wide, _CLAUSES_WIDE),
+        "sentences": asked.count(". ") + asked.count(".\n") + _count(narrow, _SENTENCES, wide, _SENTENCES_WIDE),
         "questions": sum(map(asked.count, _QUESTIONS)),
         "asks_last": float(asked.rstrip().endswith(_QUESTIONS)),
-        "quotes": sum(map(asked.count, _QUOTES)),
-        "maths": sum(map(asked.count, _MATHS)),
+        "quotes": _count(narrow, _QUOTES, wide, _QUOTES_WIDE),
+        "maths": _count(narrow, _MATHS, wide, _MATHS_WIDE),
         "lines": asked.count("\n"),
-        "capitals": (len(narrow) - len(narrow.translate(None, _UPPER))) / (len(asked) + 1),
+        "capitals": _count(narrow, _UPPER, "", "") / (len(asked) + 1),
         "word_length": info / size,
-        "variety": len(set(words)) / size,
+        "variety": len(counts) / size,
     }
 
 
-def _concepts(words: list[str], low: str, names: tuple[str, ...]) -> dict[str, float]:
-    anywhere = lexicon.concepts(words, low, names)
+def _count(narrow: bytes, members: bytes, wide: str, others: str) -> float:
+    return len(narrow) - len(narrow.translate(None, members)) + (sum(map(wide.count, others)) if wide else 0)
+
+
+def _material(text: str, rest: int) -> dict[str, float]:
+    sample = text if len(text) <= _CODE_HEAD + _CODE_TAIL else text[:_CODE_HEAD] + text[-_CODE_TAIL:]
+    return {
+        "material": math.log2(1 + max(0, rest) / 100),
+        "code": _count(sample.encode("ascii", "ignore"), _BRACES, "", "") / (len(sample) + 1),
+        "fence": float("```" in sample),
+    }
+
+
+def _concepts(words: list[str], counts: Counter[str], low: str, names: tuple[str, ...]) -> dict[str, float]:
+    features = _BLANK.copy()
+    found = lexicon.hits(words, counts.keys(), low, names)
+    if not found:
+        return features
     edges = ask.edges(low)
-    leading = lexicon.concepts(lexicon.split(edges), edges, names)
-    features: dict[str, float] = {}
-    for concept in CONCEPTS:
-        features[concept] = anywhere.get(concept, 0)
-        features[f"{concept}_leads"] = float(concept in leading)
-    features["go_on"] = anywhere.get("go_on", 0)
-    for kind, members in _KINDS.items():
-        features[kind] = sum(anywhere.get(member, 0) for member in members)
-        features[f"{kind}_kinds"] = sum(member in anywhere for member in members)
-        features[f"{kind}_leads"] = sum(member in leading for member in members)
+    leading = set(lexicon.split(edges))
+    for word, concepts in found.items():
+        # A phrase or a part of a word leads where it stands in the edges' text.
+        leads = word in leading or ((" " in word or not word.isascii()) and word in edges)
+        for concept in concepts:
+            features[concept] += 1
+            features[f"{concept}_leads"] = float(leads or features.get(f"{concept}_leads", 0.0))
+    for concept, kind in KIND.items():
+        if features[concept]:
+            features[kind] += features[concept]
+            features[f"{kind}_kinds"] += 1
+            features[f"{kind}_leads"] += features[f"{concept}_leads"]
     return features

@@ -6,27 +6,27 @@ Two parts: how rare words lean (names of hard subjects up, everyday ones down), 
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
 
-from zurelay.auto.data import TABLES, by_word, leaning
+from zurelay.auto.data import KNOWN, TABLES, by_word, leaning
 
 _GRAMMAR = {word: groups[0] for word, groups in by_word(TABLES.grammar).items()}
 _SYNTAX = TABLES.syntax
 _QUANTITY = frozenset({"many", "much", "long", "far", "old", "often", "fast", "big"})
 
 NAMES = ("length", "commas", "sentences", "questions", "numbers", "lines", "brackets", "word-length", "variety")
+_NUMBERS = 2
 GROUPS = ("subclause", "comparison", "order", "multiple", "negation", "condition", "and")
 
 
-def syntax(text: str, words: list[str], numbers: int) -> dict[str, float]:
-    """Counts of how the sentences are built, on a logarithmic scale."""
-    counts = dict.fromkeys(GROUPS, 0)
-    for word in words:
-        group = _GRAMMAR.get(word)
-        if group is not None:
-            counts[group] += 1
-    found = {name: math.log1p(count) for name, count in counts.items()}
-    size = len(words) + 1
+def syntax(text: str, counts: Mapping[str, int], size: int, numbers: int) -> dict[str, float]:
+    """Counts of how the sentences are built, on a logarithmic scale. `size` is the number of words."""
+    grammar = dict.fromkeys(GROUPS, 0)
+    for word in counts.keys() & _GRAMMAR.keys():
+        grammar[_GRAMMAR[word]] += counts[word]
+    found = {name: math.log1p(count) for name, count in grammar.items()}
     found["length"] = math.log1p(len(text))
     found["commas"] = math.log1p(text.count(",") + text.count(";"))
     found["sentences"] = math.log1p(text.count(". ") + text.count("?") + text.count(".\n"))
@@ -34,23 +34,24 @@ def syntax(text: str, words: list[str], numbers: int) -> dict[str, float]:
     found["numbers"] = math.log1p(numbers)
     found["lines"] = math.log1p(text.count("\n"))
     found["brackets"] = math.log1p(text.count("("))
-    found["word-length"] = len(text) / size
-    found["variety"] = len(set(words)) / size
+    found["word-length"] = len(text) / (size + 1)
+    found["variety"] = len(counts) / (size + 1)
     return found
 
 
 def is_word_problem(words: list[str], numbers: int) -> bool:
     """Numbers in prose and a question after a quantity."""
-    if numbers < 2 or "how" not in words:
+    if numbers < _NUMBERS or "how" not in words:
         return False
-    return any(first == "how" and second in _QUANTITY for first, second in zip(words, words[1:], strict=False))
+    return any(first == "how" and second in _QUANTITY for first, second in itertools.pairwise(words))
 
 
-def estimate(words: list[str], built: dict[str, float], *, word_problem: bool) -> float:
+def estimate(counts: Mapping[str, int], built: dict[str, float], *, word_problem: bool) -> float:
     """The expected gap, 0 for the mean text. A word problem's subject says nothing, its sentences all."""
-    total = 0.0 if word_problem else leaning(set(words), TABLES.known)
+    total = 0.0 if word_problem else leaning(counts, KNOWN)
     for name, mean, weight in zip(_SYNTAX.names, _SYNTAX.mean, _SYNTAX.weight, strict=True):
         total += weight * (built[name] - mean)
-        if word_problem and name in _SYNTAX.word_problem:
-            total += _SYNTAX.word_problem[name] * (built[name] - mean)
+    if word_problem:
+        means = dict(zip(_SYNTAX.names, _SYNTAX.mean, strict=True))
+        total += sum(weight * (built[name] - means[name]) for name, weight in _SYNTAX.word_problem.items())
     return total

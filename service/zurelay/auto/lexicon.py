@@ -7,8 +7,9 @@ likely, told by script and by its commonest words: "note" means one thing in Fre
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Set
 
 from zurelay.auto.data import CUT, TABLES, by_part, by_word
 
@@ -16,6 +17,7 @@ from zurelay.auto.data import CUT, TABLES, by_part, by_word
 _WORD = re.compile(
     r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
 )
+_PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(128)
 _WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
 _KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
 _PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)
@@ -25,7 +27,7 @@ _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if 
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
-_LOOKUP_PARTS = "|".join(part for parts in _PARTS.values() for part, concept in parts if concept == "lookup")
+_LOOKUP_PARTS = "|".join(part for parts in _PARTS.values() for part, found in parts if "lookup" in found)
 _DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 # High bytes of UTF-16 by script, and how many such letters tell the language.
@@ -44,6 +46,8 @@ _DENSE = frozenset({"ko", "ja", "zh", "th"})
 
 def split(text: str) -> list[str]:
     """The words of a lower-cased text, each cut to CUT letters."""
+    if text.isascii():
+        return [word[:CUT] for word in text.encode().translate(_PARTING).decode().split()]
     return [word[:CUT] for word in _WORD.findall(text)]
 
 
@@ -61,7 +65,7 @@ def scripts(text: str) -> dict[str, int]:
     return found
 
 
-def languages(words: Iterable[str], found: dict[str, int], length: int) -> tuple[str, ...]:
+def languages(words: Set[str], found: dict[str, int], length: int) -> tuple[str, ...]:
     """The word lists that a text is read by: those for all languages, and those that its script and words point to."""
     names = ["x", "rest"]
     if "ko" in found:
@@ -70,40 +74,39 @@ def languages(words: Iterable[str], found: dict[str, int], length: int) -> tuple
         # Kana's block holds 。 and 「 too, so a Chinese text has a few: Japanese is more than a quarter kana.
         names.append("ja" if found.get("ja", 0) * 3 > found.get("zh", 0) else "zh")
     names.extend(name for name in ("ru", "ar", "hi", "th") if name in found)
-    foreign = sum(found.values())
-    if foreign * 2 < length:
-        own = set(words)
-        marks = {name: len(own & _STOP[name]) for name in _LATIN}
-        most = max(marks.values(), default=0)
-        names.extend(name for name, count in marks.items() if count == most)
+    if sum(found.values()) * 2 < length:
+        marks = [len(words & _STOP[name]) for name in _LATIN]
+        most = max(marks)
+        names.extend(name for name, count in zip(_LATIN, marks, strict=True) if count == most)
     return tuple(names)
 
 
-def concepts(words: list[str], text: str, names: tuple[str, ...]) -> dict[str, int]:
-    """How many different words of each concept the text has. `words` as split gives them, `text` lower-cased."""
-    found: dict[str, int] = {}
-    own = set(words)
-    if not own.isdisjoint(_PHRASES):
-        own.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
-    for name in names:
-        keys = _KEYS.get(name)
-        for word in own & keys if keys else ():
-            own.discard(word)
-            for concept in _WORDS[name][word]:
-                found[concept] = found.get(concept, 0) + 1
-        for part, concept in _PARTS.get(name, ()):
-            if part in text:
-                found[concept] = found.get(concept, 0) + 1
+def hits(words: list[str], distinct: Set[str], text: str, names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The words, phrases and parts of a lower-cased text that are listed, each with its concepts."""
+    own = distinct
+    if not _PHRASES.isdisjoint(own):
+        own = own | {f"{first} {second}" for first, second in itertools.pairwise(words)}
+    found: dict[str, tuple[str, ...]] = {}
+    for name in reversed(names):
+        if name in _WORDS:
+            listed = _WORDS[name]
+            found.update((word, listed[word]) for word in own & _KEYS[name])
+        found.update((part, concepts) for part, concepts in _PARTS.get(name, ()) if part in text)
     return found
 
 
-def marks(words: list[str], text: str) -> set[str]:
+def dense(found: dict[str, int]) -> int:
+    """Characters of scripts written without spaces, each of which says as much as two or three Latin letters."""
+    return sum(count for name, count in found.items() if name in _DENSE)
+
+
+def marks(words: list[str], text: str, counts: dict[str, int]) -> dict[str, int]:
     """What the ask model knows a text by: its words, the first one marked, and pairs in scripts without spaces."""
-    found = set(words)
+    found = dict.fromkeys(counts, 1)
     if words:
-        found.add(f"^{words[0]}")
+        found[f"^{words[0]}"] = 1
     if not text.isascii():
-        found.update(_pairs(text))
+        found.update(dict.fromkeys(_pairs(text), 1))
     return found
 
 
@@ -121,8 +124,3 @@ def telling(text: str) -> set[str]:
     if not pairs:
         return words
     return {word for word in words if word.isascii()} | {pair for pair in pairs if pair not in _LOOKUP_PARTS}
-
-
-def info(text: str, found: dict[str, int]) -> float:
-    """The length of a text in Latin letters: a character of a dense script says as much as two and a half."""
-    return len(text) + 1.5 * sum(count for name, count in found.items() if name in _DENSE)

@@ -29,7 +29,7 @@ end
 local function requests_in(key)
   local newest = redis.call('LINDEX', key, -1)
   if not newest then return 0 end
-  local over = math.max(now, number(newest)) - MINUTE
+  local over = now - MINUTE
   while number(redis.call('LINDEX', key, 0) or now) <= over do redis.call('LPOP', key) end
   local at = -1
   while number(redis.call('LINDEX', key, at)) > now do
@@ -42,7 +42,7 @@ end
 local function tokens_in(times, weights)
   local newest = redis.call('ZRANGE', times, -1, -1, 'WITHSCORES')[2]
   if not newest then return 0 end
-  local over = math.max(now, number(newest)) - MINUTE
+  local over = now - MINUTE
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', times, '-inf', over)) do
     redis.call('HINCRBY', weights, 'sum', 0 - number(redis.call('HGET', weights, id)))
     redis.call('HDEL', weights, id)

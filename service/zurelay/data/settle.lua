@@ -4,7 +4,7 @@
 -- ARGV[1]  the time in microseconds; 0: this server's
 -- ARGV[2]  the batch's id
 -- ARGV[3]  as JSON: { closed: [[id, day, month, reserved, used, [scope, ...]], ...],
---          spent: [[scope, period, micro, rest], ...], usage: [[day, field, count], ...] }; amounts and counts are text;
+--          released: [[id, day, month, [scope, ...]], ...], spent: [[scope, period, micro, rest], ...], usage: [[day, field, count], ...] }; amounts and counts are text;
 --          of money, a second field and its count: the rest
 -- The keys are described in reserve.lua. usage:DAY is a hash of [key, workload, model, what is counted] -> sum; usage a
 -- sorted set of the days.
@@ -60,6 +60,12 @@ for _, closed in ipairs(batch.closed) do
     correct(scope, id, reserved, used)
     let_go(scope, id, day)
     let_go(scope, id, month)
+  end
+end
+for _, released in ipairs(batch.released) do
+  for _, scope in ipairs(released[4]) do
+    let_go(scope, released[1], released[2])
+    let_go(scope, released[1], released[3])
   end
 end
 for _, spent in ipairs(batch.spent) do

@@ -45,12 +45,13 @@ class Stream:
     """One answer on its way to a Messages client.
 
     `first_token` turns true with the first content, reasoning, refusal, tool call or finish; `usage` is what the
-    provider said last; `finish_reason` Messages' word for the end; `done` that all was said; `failure` why it won't be.
+    provider said last, `spoken` the bytes that the model has said; `finish_reason` Messages' word for the end; `done`
+    that all was said; `failure` why it won't be.
     """
 
     __slots__ = (
         *("_calls", "_current", "_finish", "_index", "_kind", "_late", "_refused", "_stamp"),
-        *("done", "failure", "finish_reason", "first_token", "usage"),
+        *("done", "failure", "finish_reason", "first_token", "spoken", "usage"),
     )
 
     def __init__(self, stamp: Stamp) -> None:
@@ -62,6 +63,7 @@ class Stream:
         self._current: ToolCall | None = None
         self._finish: str | None = None
         self._refused: list[str] = []
+        self.spoken = 0
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.first_token = False
@@ -99,6 +101,15 @@ class Stream:
         self.failure = Failure(kind=FailureKind.CUT)
         return []
 
+    @property
+    def wants_usage(self) -> bool:
+        """Never: message_delta has the usage."""
+        return False
+
+    def usage_chunk(self, used: Usage) -> bytes:  # noqa: ARG002  # the seam's signature
+        """Give nothing."""
+        return b""
+
     def _choice(self, choice: _Choice, out: list[bytes]) -> None:
         delta = choice.delta
         if delta is not None:
@@ -107,6 +118,7 @@ class Stream:
             words = (("thinking", delta.thought), ("text", delta.text), ("text", delta.refusal or ""))
             for kind, text in words:
                 if text:
+                    self.spoken += _size(text)
                     self._say(kind, text, out)
             for call in delta.tool_calls or ():
                 self._calls.add(call)
@@ -186,7 +198,9 @@ class Stream:
                 call.id = call.id or f"toolu_{self._stamp.id}_{call.key}"
                 self._open("tool_use", {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}, out)
                 self._current = call
-            out += [self._delta(b'"input_json_delta","partial_json":', piece) for piece in call.unsent()]
+            for piece in call.unsent():
+                self.spoken += _size(piece)
+                out.append(self._delta(b'"input_json_delta","partial_json":', piece))
             if not (last or (not self._calls.is_last(call) and call.whole)):
                 return
 
@@ -212,6 +226,10 @@ class Stream:
         out.append(_event("message_delta", {"delta": delta, "usage": as_anthropic(self.usage or Usage())}))
         self.done = True
         return [*out, _STOP]
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _event(name: str, members: dict[str, Any]) -> bytes:

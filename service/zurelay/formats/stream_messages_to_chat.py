@@ -41,13 +41,13 @@ class Stream:
     """One answer on its way to a chat client.
 
     `first_token` turns true with the first content, reasoning, refusal, tool call or finish; `usage` is what the
-    provider said last; `finish_reason` chat's word for the end; `done` that all was said; `failure` why it
-    won't be.
+    provider said last, `spoken` the bytes that the model has said; `finish_reason` chat's word for the end; `done` that
+    all was said; `failure` why it won't be.
     """
 
     __slots__ = (
-        *("_calls", "_counts", "_head", "_held", "_open", "_said", "_tail", "_thoughts", "_usage_head", "_wants_usage"),
-        *("done", "failure", "finish_reason", "first_token", "usage"),
+        *("_calls", "_counts", "_head", "_held", "_open", "_said", "_tail", "_thoughts", "_usage_head"),
+        *("done", "failure", "finish_reason", "first_token", "spoken", "usage", "wants_usage"),
     )
 
     def __init__(self, stamp: Stamp, *, include_usage: bool = False) -> None:
@@ -61,11 +61,12 @@ class Stream:
         self._head = start + b'{"index":0,"delta":'
         self._tail = b"}]" + (b',"usage":null' if include_usage else b"") + b"}\n\n"
         self._usage_head = start + b'],"usage":'
-        self._wants_usage = include_usage
+        self.wants_usage = include_usage
         self._held: list[bytes] = []  # thinking without words: not yet a first token
         self._open: dict[int, _Open | None] = {}
         self._counts: dict[str, Any] = {}
         self._calls = self._thoughts = self._said = 0
+        self.spoken = 0
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.first_token = False
@@ -105,17 +106,21 @@ class Stream:
         self.failure = Failure(kind=FailureKind.CUT)
         return []
 
+    def usage_chunk(self, used: Usage) -> bytes:
+        """Give the chunk that tells a client who asked for it what was used."""
+        return self._usage_head + _encode(usage.as_openai(used)) + b"}\n\n"
+
     def _delta(self, index: int, delta: Delta | None) -> list[bytes]:
         if delta is None:
             raise BadAnswer("a content_block_delta without a delta")
         opened = self._open.get(index)
         if delta.text and delta.type == "text_delta":
             self._said += len(delta.text)
-            return self._chunk(b'{"content":' + _encode(delta.text) + b"}")
+            return self._chunk(b'{"content":' + self._spoken(delta.text) + b"}")
         if delta.thinking and delta.type == "thinking_delta":
             if opened is not None:
                 opened.pieces.append(delta.thinking)
-            return self._chunk(b'{"reasoning_content":' + _encode(delta.thinking) + b"}")
+            return self._chunk(b'{"reasoning_content":' + self._spoken(delta.thinking) + b"}")
         if delta.partial_json and delta.type == "input_json_delta":
             if index not in self._open:
                 raise BadAnswer("arguments for a block that never started")
@@ -142,10 +147,10 @@ class Stream:
             return self._chunk(_encode({"tool_calls": [call]}))
         if block.text:
             self._said += len(block.text)
-            return self._chunk(_encode({"content": block.text}))
+            return self._chunk(b'{"content":' + self._spoken(block.text) + b"}")
         if block.thinking:
             opened.pieces.append(block.thinking)
-            return self._chunk(_encode({"reasoning_content": block.thinking}))
+            return self._chunk(b'{"reasoning_content":' + self._spoken(block.thinking) + b"}")
         return []
 
     def _stop(self, index: int) -> list[bytes]:
@@ -186,13 +191,19 @@ class Stream:
             self.finish_reason = messages_answers.finish_reason(None, calls=self._calls > 0)
             found = self._chunk(b"{}", self.finish_reason)
         self.done = True
-        if self._wants_usage and self.usage is not None:
-            found.append(self._usage_head + _encode(usage.as_openai(self.usage)) + b"}\n\n")
+        if self.wants_usage and self.usage is not None:
+            found.append(self.usage_chunk(self.usage))
         return [*found, sse.DONE]
 
     def _arguments(self, call: int, text: str) -> list[bytes]:
-        function = b'{"arguments":' + _encode(text) + b"}"
+        function = b'{"arguments":' + self._spoken(text) + b"}"
         return self._chunk(b'{"tool_calls":[{"index":%d,"function":%b}]}' % (call, function))
+
+    def _spoken(self, text: str) -> bytes:
+        """Write what the model said, and count it."""
+        written = _encode(text)
+        self.spoken += len(written) - len('""')
+        return written
 
     def _chunk(self, delta: bytes, finish: str | None = None) -> list[bytes]:
         reason = b"null" if finish is None else _encode(finish)
