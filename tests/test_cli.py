@@ -51,6 +51,7 @@ def test_commands_are_those_of_the_specification() -> None:
         "up",
         "sidecar",
         "check",
+        "explain",
         "simulate",
         "keys",
         "keys new",
@@ -236,3 +237,57 @@ def test_help_is_there_without_loading_the_gateway() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+CATALOG = """
+listen: {port: 8080}
+status: {port: 8081}
+auth: {require: none}
+providers: {p: {base_url: "http://127.0.0.1:9/v1", format: openai}}
+models: {one: {routes: [{provider: p, model: e}], context_window: 1000}}
+"""
+REQUEST = '{"model": "one", "messages": [{"role": "user", "content": "hi"}]}'
+
+
+@pytest.fixture
+def catalog_file(tmp_path: Path) -> str:
+    file = tmp_path / "c.yaml"
+    file.write_text(CATALOG)
+    return str(file)
+
+
+def test_explain_prints_the_decision(catalog_file: str, tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(REQUEST)
+
+    done = run("explain", "--config", catalog_file, str(request))
+
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["attempts"][0]["upstream"] == "e"
+
+
+def test_explain_ends_with_1_where_the_request_is_refused(catalog_file: str) -> None:
+    done = CliRunner().invoke(main, ["explain", "--config", catalog_file], input="{")
+
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["error"]["code"] == "invalid_json"
+
+
+def test_explain_takes_one_request_a_line_and_gives_one_decision_a_line(catalog_file: str) -> None:
+    done = CliRunner().invoke(
+        main, ["explain", "--config", catalog_file, "--jsonl"], input=f"{REQUEST}\n[]\n\n{REQUEST}\n"
+    )
+
+    assert done.exit_code == 0
+    assert [json.loads(line).get("model") for line in done.stdout.splitlines()] == ["one", None, "one"]
+
+
+@pytest.mark.parametrize("arguments", [["--key", "nobody"], []])
+def test_explain_says_what_is_wrong_with_the_configuration(tmp_path: Path, arguments: list[str]) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(CATALOG if arguments else "nonsense")
+
+    done = CliRunner().invoke(main, ["explain", "--config", str(file), *arguments], input=REQUEST)
+
+    assert done.exit_code == 1
+    assert ("nobody" if arguments else "c.yaml") in done.stderr

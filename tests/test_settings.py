@@ -160,7 +160,7 @@ def test_the_demo_catalog_has_no_problem_and_needs_no_secret_and_no_file() -> No
     )
     assert demo.auto
     assert min(map(len, (demo.auto.simple, demo.auto.standard, demo.auto.complex))) >= 2
-    assert {"simulated"} == {model.routes[0].provider for model in demo.models.values()}
+    assert {"simulated", "simulated-claude"} == {model.routes[0].provider for model in demo.models.values()}
 
 
 def test_the_demo_prices_are_in_the_range_of_the_product_pages() -> None:

@@ -35,9 +35,7 @@ def to_messages() -> TranslatedStream:
 def events(raw: bytes, cuts: list[int] | None = None) -> list[Event]:
     places = [0, *sorted(cuts or []), len(raw)]
     decoder = Decoder(1 << 20)
-    found = [
-        one for begin, end in zip(places, places[1:], strict=False) for one in decoder.feed(raw[begin:end])
-    ]
+    found = [one for begin, end in zip(places, places[1:], strict=False) for one in decoder.feed(raw[begin:end])]
     last = decoder.flush()
     return found if last is None else [*found, last]
 
@@ -153,7 +151,11 @@ USED: dict[str, tuple[Any, bytes, Usage]] = {
         Usage(prompt=9, completion=5),
     ),
     "broken off": (to_chat, named(HEAD, BEGIN, text("a" * 40)), Usage(prompt=9, completion=10, estimated=True)),
-    "broken off in another script": (to_chat, named(BEGIN, text("안녕")), Usage(prompt=7, completion=2, estimated=True)),
+    "broken off in another script": (
+        to_chat,
+        named(BEGIN, text("안녕")),
+        Usage(prompt=7, completion=2, estimated=True),
+    ),
     "chat broken off": (
         to_messages,
         bare(chunk(content="abcd"), chunk(reasoning_content="abcd"), chunk(tool_calls=ARGUMENTS)),

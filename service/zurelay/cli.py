@@ -127,9 +127,9 @@ def check(file: Path, as_json: bool) -> None:
 @click.option("--jsonl", is_flag=True, help="One request a line in, one decision a line out.")
 @click.argument("file", type=click.File("rb"), default="-")
 def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
-    """Decide a chat request without sending it, and print the whole decision as JSON.
+    """Print what would be decided about a chat request.
 
-    FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: the request is refused.
+    Nothing is sent. FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: the request is refused.
     """
     from zurelay import report
     from zurelay.supervise import loading, offline

@@ -23,7 +23,8 @@ _THINKING = msgspec.json.Decoder(_Thinking)
 
 def for_attempt(document: Document, attempt: Attempt) -> bytes:
     """The body for one route of an Anthropic-format provider."""
-    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream), **_effort(document, attempt)}
+    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream)}
+    changes |= {field: value for field, value in _effort(document, attempt).items() if field not in attempt.drop}
     rename, fields = rewrite.refused(document, attempt)
     return thinking.strip_unsigned(document.edit(changes | fields, rename=rename))
 

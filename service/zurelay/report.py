@@ -33,10 +33,8 @@ def value(found: Any) -> None:
 def lines(found: Iterable[Any]) -> None:
     """Print values as JSON, one a line, as they come."""
     encoder = msgspec.json.Encoder()
-    out = click.get_binary_stream("stdout")
     for one in found:
-        out.write(encoder.encode(one) + b"\n")
-    out.flush()
+        click.echo(encoder.encode(one))
 
 
 def problems(found: tuple[FileProblem, ...], *, as_json: bool) -> None:

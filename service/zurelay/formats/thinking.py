@@ -95,7 +95,10 @@ def strip_unsigned(body: bytes) -> bytes:
     messages = document.raw("messages")
     if messages is None or not messages.startswith(b"["):
         return body
-    kept = [_strip(message) for message in elements(messages, param="messages")]
+    sent = elements(messages, param="messages")
+    kept = [_strip(message) for message in sent]
+    if kept == sent:
+        return body
     return document.edit({"messages": b"[" + b",".join(message for message in kept if message is not None) + b"]"})
 
 
