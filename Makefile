@@ -13,10 +13,10 @@ TESTABLE := $(VENV)/.testable
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format proto bench clean
+.PHONY: help run test check format proto bench bench-peers clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNNABLE) ## set up, then run Envoy and the sidecar: the demo on http://127.0.0.1:8080, or CONFIG=FILE (ARGS for more options)
 	@exec $(BIN)/zurelay up $(if $(CONFIG),--config $(CONFIG)) $(ARGS)
@@ -36,8 +36,11 @@ format: $(TESTABLE) ## write the code as the formatter wants it, and fix what ca
 proto: $(TESTABLE) ## make the protobuf stubs again from proto/
 	$(BIN)/python proto/generate.py
 
-bench: $(TESTABLE) ## measure latency, requests a second and CPU a chunk
-	$(BIN)/python -m bench
+bench: $(TESTABLE) ## measure latency, requests a second and CPU a chunk (ARGS=--quick: a minute)
+	$(BIN)/python -m bench $(ARGS)
+
+bench-peers: $(TESTABLE) ## install LiteLLM and Portkey, to be measured beside it
+	$(BIN)/python -m bench.peers
 
 clean: ## remove what was made: the environment, caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist service/*.egg-info

@@ -15,6 +15,7 @@ from zurelay.plan import Reason
 from zurelay.usage import Usage
 
 SAID = b'"content":[{"type":"text","text":"Hi"}]'
+CACHED = b'"usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}'
 PASS: dict[str, tuple[bytes, bytes, Usage | None, tuple[str, ...]]] = {
     "a message": (
         b'{"model":"up",' + SAID + b',"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":1}}',
@@ -23,10 +24,8 @@ PASS: dict[str, tuple[bytes, bytes, Usage | None, tuple[str, ...]]] = {
         ("end_turn",),
     ),
     "cache counts are part of the prompt": (
-        b'{"model":"up","content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":2,'
-        b'"cache_creation_input_tokens":4,"output_tokens":8}}',
-        b'{"model":"mine","content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":2,'
-        b'"cache_creation_input_tokens":4,"output_tokens":8}}',
+        b'{"model":"up","content":[],' + CACHED + b"}",
+        b'{"model":"mine","content":[],' + CACHED + b"}",
         Usage(prompt=7, completion=8, cached=2, cache_written=4),
         (),
     ),

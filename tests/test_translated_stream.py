@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 from typing import Any
@@ -35,7 +36,7 @@ def to_messages() -> TranslatedStream:
 def events(raw: bytes, cuts: list[int] | None = None) -> list[Event]:
     places = [0, *sorted(cuts or []), len(raw)]
     decoder = Decoder(1 << 20)
-    found = [one for begin, end in zip(places, places[1:], strict=False) for one in decoder.feed(raw[begin:end])]
+    found = [one for begin, end in itertools.pairwise(places) for one in decoder.feed(raw[begin:end])]
     last = decoder.flush()
     return found if last is None else [*found, last]
 

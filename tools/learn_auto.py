@@ -35,7 +35,7 @@ from zurelay.auto.content import Role
 ROOT = pathlib.Path(__file__).parent.parent
 FILE = ROOT / "service" / "zurelay" / "data" / "auto.json"
 EXAMPLES = ROOT / "tests" / "fixtures" / "auto"
-TOLD = 45
+TOLD = 30
 LEVELS = {"simple": 0.0, "standard": 1.0, "complex": 2.0}
 # Conversations and tool loops are decided by rules on top; the model sees single turns.
 BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
@@ -100,12 +100,13 @@ def parts(text: str) -> Parts:
     asked = ask.instruction(text)
     if lexicon.dense(lexicon.scripts(asked)) > ask.DENSE:
         asked = ask.shortened(asked)
-    words = lexicon.split(asked.lower())
+    low = asked.lower()
+    words = lexicon.split(low)
     counts = Counter(words)
     numbers = features.numbers(asked)
     built = gap.syntax(asked, counts, len(words), numbers)
     problem = gap.is_word_problem(words, numbers)
-    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, asked, counts)))
+    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, low, counts)))
 
 
 class GapModel:

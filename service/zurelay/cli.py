@@ -129,7 +129,7 @@ def check(file: Path, as_json: bool) -> None:
 def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
     """Print what would be decided about a chat request.
 
-    Nothing is sent. FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: the request is refused.
+    Nothing is sent. FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: it is refused.
     """
     from zurelay import report
     from zurelay.supervise import loading, offline

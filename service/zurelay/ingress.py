@@ -149,7 +149,7 @@ class Ingress:
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
         """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""
         body = rewrite.common(request.document, ask_usage=False)
-        document = Document.parse(body)
+        document = request.document if body is request.document.data else Document.parse(body)
         first = planned.attempts[0]
         ready = exchange.can_prepare(document, first, planned.endpoint)
         if ready:

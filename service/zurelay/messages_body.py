@@ -23,8 +23,7 @@ _THINKING = msgspec.json.Decoder(_Thinking)
 
 def for_attempt(document: Document, attempt: Attempt) -> bytes:
     """The body for one route of an Anthropic-format provider."""
-    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream)}
-    changes |= {field: value for field, value in _effort(document, attempt).items() if field not in attempt.drop}
+    changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream), **_effort(document, attempt)}
     rename, fields = rewrite.refused(document, attempt)
     return thinking.strip_unsigned(document.edit(changes | fields, rename=rename))
 
@@ -53,7 +52,7 @@ def _effort(document: Document, attempt: Attempt) -> dict[str, bytes | None]:
     changed = _without_effort(config) if wanted is None else _with_effort(config, wanted)
     if changed != config:
         changes["output_config"] = changed
-    return changes
+    return {field: value for field, value in changes.items() if field not in attempt.drop}
 
 
 def _is_off(document: Document) -> bool:

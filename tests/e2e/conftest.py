@@ -6,8 +6,11 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 
+from e2e.claudes import claude_catalog
 from e2e.harness import Gateway, Provider
 
 EFFORTS = ["low", "medium", "high"]
@@ -76,6 +79,28 @@ def gateway(shared_gateway: Gateway, provider: Provider) -> Iterator[Gateway]:
     before = (shared_gateway.envoy, shared_gateway.workers)
     yield shared_gateway
     assert (shared_gateway.envoy, shared_gateway.workers) == before
+
+
+@pytest.fixture(scope="session")
+def mixed(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway with models of both formats, whose streams open early after 1 s of silence."""
+    running = Gateway(tmp_path_factory.mktemp("mixed"), claude_catalog(provider.port)).wait_ready()
+    yield running
+    assert running.stop() == 0, "".join(running.log)
+
+
+@pytest.fixture
+def claude(mixed: Gateway, provider: Provider) -> Iterator[anthropic.Anthropic]:
+    provider.reset()
+    with anthropic.Anthropic(base_url=mixed.url, api_key="any", max_retries=0, timeout=30) as made:
+        yield made
+
+
+@pytest.fixture
+def chat(mixed: Gateway, provider: Provider) -> Iterator[openai.OpenAI]:
+    provider.reset()
+    with openai.OpenAI(base_url=mixed.url + "/v1", api_key="any", max_retries=0, timeout=30) as made:
+        yield made
 
 
 @pytest.fixture

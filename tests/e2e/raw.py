@@ -37,11 +37,11 @@ class RawClient:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def post(self, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Self:
-        """Send a chat request; nothing is read yet."""
+    def post(self, body: Mapping[str, Any], headers: Mapping[str, str] | None = None, path: str = _CHAT) -> Self:
+        """Send a request; nothing is read yet."""
         data = msgspec.json.encode(body)
         named = {"host": "zurelay", "content-length": str(len(data)), **(headers or {})}
-        request = h11.Request(method="POST", target=_CHAT, headers=list(named.items()))
+        request = h11.Request(method="POST", target=path, headers=list(named.items()))
         for event in (request, h11.Data(data=data), h11.EndOfMessage()):
             self._socket.sendall(self._protocol.send(event) or b"")
         return self

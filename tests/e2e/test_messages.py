@@ -3,89 +3,17 @@
 from __future__ import annotations
 
 import json
-import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import httpx
 import openai
 import pytest
-from anthropic.types import MessageParam, ToolParam
+from anthropic.types import MessageParam
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
+from e2e.claudes import HELLO, WEATHER
 from e2e.harness import Gateway, Provider, simulate
-
-HELLO: list[MessageParam] = [{"role": "user", "content": "Say hello"}]
-WEATHER: ToolParam = {
-    "name": "get_weather",
-    "description": "Current weather for a city",
-    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-}
-LEVELS = ["low", "medium", "high", "xhigh", "max"]
-
-
-def claude_catalog(port: int) -> dict[str, Any]:
-    """Models of both formats behind one simulator; `dual` answers messages by a provider of OpenAI's format."""
-    base = f"http://127.0.0.1:{port}"
-    return {
-        "providers": {
-            "a1": {"base_url": f"{base}/a1/v1", "format": "anthropic"},
-            "a2": {"base_url": f"{base}/a2/v1", "format": "anthropic"},
-            "p1": {"base_url": f"{base}/p1/v1", "format": "openai"},
-        },
-        "models": {
-            "claude": {
-                "aliases": ["opus"],
-                "routes": [{"provider": "a1", "model": "c1"}, {"provider": "a2", "model": "c2"}],
-                "context_window": 200_000,
-                "max_output": 64_000,
-                "inputs": ["text", "image", "pdf"],
-                "reasoning": {"levels": LEVELS, "default": "high"},
-            },
-            "spare": {
-                "routes": [{"provider": "a2", "model": "s1"}],
-                "context_window": 200_000,
-                "reasoning": {"levels": ["none", "low"]},
-            },
-            "guarded": {
-                "routes": [{"provider": "a1", "model": "g1"}],
-                "context_window": 200_000,
-                "fallbacks": ["spare"],
-            },
-            "dual": {
-                "routes": [{"provider": "p1", "model": "d1"}],
-                "context_window": 200_000,
-                "messages": True,
-                "reasoning": {"levels": ["low", "high"]},
-            },
-            "chatty": {"routes": [{"provider": "p1", "model": "m1"}], "context_window": 200_000},
-        },
-        "streaming": {"open_after": "3s", "keepalive": "1s", "messages_keepalive": "1s"},
-    }
-
-
-@pytest.fixture(scope="module")
-def mixed(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway with models of both formats."""
-    directory: pathlib.Path = tmp_path_factory.mktemp("mixed")
-    running = Gateway(directory, claude_catalog(provider.port)).wait_ready()
-    yield running
-    assert running.stop() == 0
-
-
-@pytest.fixture
-def claude(mixed: Gateway, provider: Provider) -> Iterator[anthropic.Anthropic]:
-    provider.reset()
-    with anthropic.Anthropic(base_url=mixed.url, api_key="any", max_retries=0, timeout=30) as made:
-        yield made
-
-
-@pytest.fixture
-def chat(mixed: Gateway, provider: Provider) -> Iterator[openai.OpenAI]:
-    provider.reset()
-    with openai.OpenAI(base_url=mixed.url + "/v1", api_key="any", max_retries=0, timeout=30) as made:
-        yield made
 
 
 def sent(provider: Provider) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-LONGEST = 900
-HEAD, TAIL = 500, 300
-DENSE = 360
+LONGEST = 640
+HEAD, TAIL = 400, 200
+DENSE = 280
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250

@@ -96,6 +96,14 @@ def by_part(concepts: dict[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]
     return tuple((part, tuple(found)) for part, found in turned.items())
 
 
+def by_pair(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    """Parts by their first two characters, so that a text's pairs find the few that it may hold."""
+    turned: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for part, concepts in parts:
+        turned.setdefault(part[:2], []).append((part, concepts))
+    return turned
+
+
 TABLES = load(pkgutil.get_data("zurelay", "data/auto.json") or b"")
 KNOWN = weighed(TABLES.known)
 ASKS = weighed(TABLES.asks)

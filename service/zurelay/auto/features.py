@@ -73,7 +73,7 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features["numbers"] = number
     built = gap.syntax(asked, counts, len(words), number)
     features["gap"] = gap.estimate(counts, built, word_problem=gap.is_word_problem(words, number))
-    features["asks"] = leaning(lexicon.marks(words, asked, counts), ASKS)
+    features["asks"] = leaning(lexicon.marks(words, low, counts), ASKS)
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
-from zurelay.auto.data import CUT, TABLES, by_part, by_word
+from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
 # Letters, digits and marks of any script; ASCII and general punctuation part words.
 _WORD = re.compile(
@@ -21,13 +21,13 @@ _PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(12
 _WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
 _KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
 _PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)
-_PARTS = {language: by_part(concepts) for language, concepts in TABLES.parts.items()}
+_PARTS = {language: by_pair(by_part(concepts)) for language, concepts in TABLES.parts.items()}
 _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
-_LOOKUP_PARTS = "|".join(part for parts in _PARTS.values() for part, found in parts if "lookup" in found)
+_LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 # High bytes of UTF-16 by script, and how many such letters tell the language.
@@ -85,14 +85,24 @@ def hits(words: list[str], distinct: Set[str], text: str, names: tuple[str, ...]
     """The words, phrases and parts of a lower-cased text that are listed, each with its concepts."""
     own = distinct
     if not _PHRASES.isdisjoint(own):
-        own = own | {f"{first} {second}" for first, second in itertools.pairwise(words)}
+        own = own | {f"{first} {second}" for first, second in itertools.pairwise(words) if first in _PHRASES}
     found: dict[str, tuple[str, ...]] = {}
+    near: set[str] | None = None
     for name in reversed(names):
         if name in _WORDS:
             listed = _WORDS[name]
             found.update((word, listed[word]) for word in own & _KEYS[name])
-        found.update((part, concepts) for part, concepts in _PARTS.get(name, ()) if part in text)
+        if name in _PARTS:
+            near = pairs(text) if near is None else near
+            starts = _PARTS[name]
+            for start in near & starts.keys():
+                found.update((part, concepts) for part, concepts in starts[start] if part in text)
     return found
+
+
+def pairs(text: str) -> set[str]:
+    """All pairs of neighbouring characters: what words are in scripts without spaces."""
+    return set(map("".join, itertools.pairwise(text)))
 
 
 def dense(found: dict[str, int]) -> int:
@@ -100,18 +110,14 @@ def dense(found: dict[str, int]) -> int:
     return sum(count for name, count in found.items() if name in _DENSE)
 
 
-def marks(words: list[str], text: str, counts: dict[str, int]) -> dict[str, int]:
-    """What the ask model knows a text by: its words, the first one marked, and pairs in scripts without spaces."""
+def marks(words: list[str], text: str, counts: Mapping[str, int]) -> dict[str, int]:
+    """What the ask model knows a lower-cased text by: its words, the first one marked, pairs in dense scripts."""
     found = dict.fromkeys(counts, 1)
     if words:
         found[f"^{words[0]}"] = 1
-    if not text.isascii():
-        found.update(dict.fromkeys(_pairs(text), 1))
+    if not text.isascii() and _DENSE_RUN.search(text):
+        found.update(dict.fromkeys(pairs(text), 1))
     return found
-
-
-def _pairs(text: str) -> set[str]:
-    return {run[at : at + 2] for run in _DENSE_RUN.findall(text) for at in range(len(run) - 1)}
 
 
 def telling(text: str) -> set[str]:
@@ -120,7 +126,8 @@ def telling(text: str) -> set[str]:
     Where there are no spaces, pairs of characters stand for words; hiragana, which is grammar, is left out.
     """
     words = {word for word in split(text) if len(word) > 2 and word not in COMMON and word not in _LOOKUP}
-    pairs = _pairs(text)
-    if not pairs:
+    runs = _DENSE_RUN.findall(text)
+    if not runs:
         return words
-    return {word for word in words if word.isascii()} | {pair for pair in pairs if pair not in _LOOKUP_PARTS}
+    near = {pair for run in runs for pair in pairs(run) if pair not in _LOOKUP_PARTS}
+    return {word for word in words if word.isascii()} | near
