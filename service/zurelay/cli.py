@@ -124,18 +124,26 @@ def check(file: Path, as_json: bool) -> None:
 )
 @click.option("--config", type=_FILE, required=True, help="The configuration that decides.")
 @click.option("--key", metavar="NAME", help="Decide for the key of this name. Default: a caller whom no rule binds.")
+@click.option("--namespace", metavar="N", help="Decide for a workload of this namespace. With --service-account.")
+@click.option("--service-account", metavar="S", help="The workload's service account.")
 @click.option("--jsonl", is_flag=True, help="One request a line in, one decision a line out.")
 @click.argument("file", type=click.File("rb"), default="-")
-def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
+def explain(
+    config: Path, key: str | None, namespace: str | None, service_account: str | None, jsonl: bool, file: BinaryIO
+) -> None:
     """Print what would be decided about a chat request.
 
     Nothing is sent. FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: it is refused.
     """
     from zurelay import report
+    from zurelay.identity import Workload
     from zurelay.supervise import loading, offline
 
+    if (namespace is None) != (service_account is None):
+        raise click.UsageError("a workload is --namespace and --service-account together")
+    workload = Workload(namespace, service_account) if namespace is not None and service_account is not None else None
     try:
-        decide = offline.decider(config, key)
+        decide = offline.decider(config, key, workload)
     except loading.LoadError as error:
         report.problems(error.problems, as_json=False)
         sys.exit(1)
