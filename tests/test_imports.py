@@ -63,6 +63,8 @@ simulate supervise recorder worker wire         what runs, and what it holds
 admission attempts relaying report                        the processors
 ingress
 servicer
+cli_parts
+cli_keys cli_usage                              commands
 server cli                                      doors
 __main__
 """
@@ -80,6 +82,8 @@ UNTESTED = {
     "ports.py": "protocols without behaviour",
     "protos": "generated; tests/test_protos.py",
     "__main__.py": "the door: tests/e2e starts it",
+    "cli_keys.py": "tests/test_cli.py",
+    "cli_parts.py": "tests/test_cli.py",
     "server.py": "a worker process: tests/e2e starts it",
     "servicer.py": "needs Envoy: tests/e2e",
     "ingress.py": "needs Envoy: tests/e2e",
