@@ -136,7 +136,10 @@ FRAMED: dict[str, bytes] = {
     "comments": b": hello\n\n" + START + BEGIN + b": hm\n\n" + text("안녕 ✅") + END,
     "a byte order mark": b"\xef\xbb\xbf" + START + BEGIN + text("안녕 ✅") + END,
     "no names": b"\n\n".join(
-        one for part in (START + BEGIN + text("안녕 ✅") + END).split(b"\n") for one in [part] if part.startswith(b"data")
+        one
+        for part in (START + BEGIN + text("안녕 ✅") + END).split(b"\n")
+        for one in [part]
+        if part.startswith(b"data")
     )
     + b"\n\n",
     "only the last event missing": START + BEGIN + text("안녕 ✅") + CLOSE + FINISH,
@@ -226,9 +229,7 @@ CHAT_BAD = {
 def test_a_chat_client_sees_a_claude_break_off(odd: Gateway, script: ScriptedProvider, bad: bytes) -> None:
     script.answers = {"bad": scripted.stream(START, BEGIN, text("Hello"), bad)}
     with openai.OpenAI(base_url=odd.url + "/v1", api_key="any", max_retries=0, timeout=30) as client:
-        stream = client.chat.completions.create(
-            model="odd", messages=[{"role": "user", "content": "hi"}], stream=True
-        )
+        stream = client.chat.completions.create(model="odd", messages=[{"role": "user", "content": "hi"}], stream=True)
         with pytest.raises(openai.APIError, match="broke off"):
             for chunk in stream:
                 assert chunk.choices[0].finish_reason is None
