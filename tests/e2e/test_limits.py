@@ -211,6 +211,29 @@ def test_a_store_that_cannot_be_used_stops_the_start(
         started(directory, provider)
 
 
+def test_a_revoked_key_stops_and_another_store_is_taken_up_while_serving(
+    provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("reloaded")
+    gateway = started(directory, provider)
+    try:
+        assert 200 == chat(gateway, "free").status_code
+        settled(gateway, "free")
+        write_keys(directory, **KEYS | {"free": {"disabled": True}})
+        until(lambda: chat(gateway, "free").status_code == 401, 5)
+        gateway.write(gateway.config | {"store": {"sqlite": "other.db"}})
+
+        def counted() -> bool:
+            assert 200 == chat(gateway, "batch").status_code
+            return (directory / "other.db").exists() and "batch" in usage(gateway)
+
+        until(counted)
+        assert "free" not in usage(gateway)
+        assert (1, 200) == (len(gateway.pids("bin/envoy")), chat(gateway, "batch").status_code)
+    finally:
+        gateway.stop()
+
+
 @pytest.mark.skipif(lacks_redis(), reason=MISSING)
 @pytest.mark.parametrize(("on_failure", "status"), [("allow", 200), ("refuse", 503)])
 def test_a_redis_that_is_away_lets_requests_go_on_or_refuses_them_as_set(
