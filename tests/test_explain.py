@@ -12,6 +12,7 @@ from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.decide import Facts, decide
 from zurelay.explain import explained, summary
+from zurelay.identity import Workload
 from zurelay.model import Endpoint, Key, UsageLimits
 from zurelay.request import ChatRequest
 
@@ -85,3 +86,46 @@ def test_the_summary_is_one_short_line() -> None:
     assert line.startswith("category=simple; score=0.")
     assert line.isascii()
     assert len(line) < 200
+
+
+POLICIES = """
+identity: {mode: forwarded, trusted: [10.0.0.0/8], trust_domain: m}
+policies:
+- {name: calm, match: {namespace: pay}, effort: {max: low}, limits: {requests_per_minute: 5}}
+- {name: lean, match: {namespace: pay}, models: {deny: [easy]}}
+- {name: later, match: {}, models: {deny: [hard]}, shadow: true}
+"""
+
+
+def effects(findings: list[dict[str, str]]) -> set[tuple[str, str]]:
+    return {(one["policy"], one["effect"]) for one in findings}
+
+
+class TestPolicies:
+    """What explain tells of policies and limits."""
+
+    POLICED = Catalog(settings.parse(CONFIG + POLICIES, environ={}, readable=lambda _: True))
+    PAY = Caller(workload=Workload("pay", "api"))
+
+    def test_those_that_decided_are_told_and_those_in_shadow(self) -> None:
+        found = explained(self.POLICED, body("hard", reasoning_effort="high"), self.PAY)
+        policies = found["policies"]
+        assert (["calm", "lean"], ["later"]) == (policies["matched"], policies["in_shadow"])
+        assert {("calm", "effort"), ("lean", "model")} == {
+            (one["policy"], one["effect"]) for one in policies["decided"]
+        }
+        assert {("later", "model")} == effects(policies["would_have_decided"])
+        assert ["low", "low"] == [one["effort_applied"] for one in found["attempts"]]
+        assert [{"scope": "policy:calm workload:pay/api", "shadow": False, "requests_per_minute": "5"}] == found[
+            "limited_by"
+        ]
+
+    def test_a_refusal_names_who_refuses(self) -> None:
+        found = explained(self.POLICED, body("easy"), self.PAY)
+        assert "policy_denied" == found["error"]["code"]
+        assert ["lean"] == [one["policy"] for one in found["policies"]["decided"]]
+
+    def test_a_caller_whom_none_match_is_bound_by_none(self) -> None:
+        found = explained(self.POLICED, body("easy"), Caller())
+        assert ([], []) == (found["policies"]["matched"], found["limited_by"])
+        assert "error" not in found

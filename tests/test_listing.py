@@ -18,7 +18,9 @@ from zurelay import listing
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.errors import NotFound
-from zurelay.model import Auto, Feature, Input, Price
+from zurelay.listing import all_models, one_model
+from zurelay.model import Auto, Feature, Input, Match, Names, Policy, Price
+from zurelay.rules import Rule, Rules
 
 USD = decimal.Decimal
 SOL = model(
@@ -166,3 +168,12 @@ def test_both_sdks_pages_read_the_list() -> None:
     assert ["zurelay-auto", "gpt-6-sol", "plain"] == [entry.id for entry in ours.data]
     assert ["zurelay-auto", "gpt-6-sol", "plain"] == [entry.id for entry in theirs.data]
     assert theirs.has_next_page() is False
+
+
+def test_what_a_policy_denies_is_not_listed() -> None:
+    known = catalog(model("a"), model("b"), auto=Auto(simple=("a",)))
+    denying = Rules([Rule(Policy(name="p", match=Match(), models=Names(deny=("b", "zurelay-auto"))))])
+    assert ["a"] == [each["id"] for each in all_models(known, Caller(), denying)["data"]]
+    for name in ("b", "auto"):
+        with pytest.raises(NotFound):
+            one_model(known, Caller(), name, denying)

@@ -8,8 +8,10 @@ import pytest
 
 from making import catalog, key, model
 from zurelay import policy
-from zurelay.model import Identity, IdentityMode, Match, Names, Policy, Settings, UsageLimits
-from zurelay.policy import Policies, Who
+from zurelay.access import Caller
+from zurelay.identity import Workload
+from zurelay.model import Identity, IdentityMode, Key, Match, Names, Policy, Settings, UsageLimits
+from zurelay.policy import Policies, Who, scopes, who
 
 POD = Who("payments", "api", "team-a")
 MATCHES = {
@@ -125,3 +127,18 @@ IDLE = {
 @pytest.mark.parametrize(("found", "expected"), [pytest.param(*row, id=case) for case, row in IDLE.items()])
 def test_policies_that_match_nothing_are_found(found: Settings, expected: list[str]) -> None:
     assert expected == [str(problem) for problem in policy.idle(found, [key("team")])]
+
+
+def test_a_caller_is_known_by_its_key_and_its_workload() -> None:
+    assert Who() == who(Caller())
+    assert Who(namespace="pay", service_account="api", key="a") == who(
+        Caller(key=Key(name="a", digest=b""), workload=Workload("pay", "api"))
+    )
+
+
+def test_a_callers_requests_count_for_its_key_and_for_the_policies_with_limits() -> None:
+    limited = Policy(name="p", match=Match(), limits=UsageLimits(requests_per_minute=1))
+    matched = Policies([limited, Policy(name="q", match=Match())]).match(Who(key="a"))
+    caller = Caller(key=Key(name="a", digest=b""))
+    assert ["key:a", "policy:p key:a"] == [scope.name for scope in scopes(caller, matched)]
+    assert ["policy:p key:a"] == [scope.name for scope in scopes(Caller(), matched)]

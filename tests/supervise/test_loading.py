@@ -128,3 +128,14 @@ def test_two_readings_of_the_same_files_are_equal(tmp_path: Path) -> None:
 
     assert load(path, {}) == load(path, {})
     assert load(path, {}).keys[0].expires == dt.datetime(2027, 1, 1, tzinfo=dt.UTC)
+
+
+def test_aliases_in_the_keys_rules_become_ids(tmp_path: Path) -> None:
+    aliased = CLOSED.replace("context_window", "aliases: [nick], context_window")
+    path = write(tmp_path, aliased, keys=KEYS.replace("}]", ", models: [nick]}]"))
+    assert ("m",) == load(path, {}).keys[0].models
+
+
+def test_a_key_for_a_model_that_is_not_there_is_a_problem_of_the_keys_file(tmp_path: Path) -> None:
+    (problem,) = told(write(tmp_path, CLOSED, keys=KEYS.replace("}]", ", models: [nick]}]")))
+    assert problem.startswith("keys.yaml: keys.team.models: ")

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from zurelay.identity import Workload
 from zurelay.supervise import loading, offline
 
 CONFIG = """
@@ -46,3 +47,10 @@ def test_a_bad_configuration_is_refused(config: pathlib.Path) -> None:
     config.write_text("nonsense")
     with pytest.raises(loading.LoadError):
         offline.decider(config, None)
+
+
+def test_a_workloads_policies_bind(config: pathlib.Path) -> None:
+    rules = "policies: [{name: p, match: {namespace: pay}, models: {deny: [one]}}]\n"
+    config.write_text(CONFIG + rules)
+    assert offline.decider(config, None, Workload("pay", "api"))(BODY)["error"]["code"] == "policy_denied"
+    assert offline.decider(config, None, Workload("web", "api"))(BODY)["model"] == "one"
