@@ -61,6 +61,8 @@ class WorkerServer:
         self._worker = worker
         self._recorder = recorder
         self._health = health.aio.HealthServicer()
+        self._server: grpc.aio.Server | None = None
+        self._listening = False
         self._store: Store | None = None
         self._place: tuple[str | None, str | None] | None = None
 
@@ -69,8 +71,7 @@ class WorkerServer:
         server = grpc.aio.server(options=_OPTIONS)  # made here: it belongs to the loop that runs
         server.add_generic_rpc_handlers((Processor(self._worker).handlers(),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        server.add_insecure_port(f"unix:{self._socket}")
-        await server.start()
+        self._server = server
         reader = await _standard_input()
         while line := await reader.readline():
             reply = await self._obey(msgspec.json.decode(line, type=Command))
@@ -103,6 +104,11 @@ class WorkerServer:
         self._worker.configure(found, keys, self._store)
         if old is not self._store:
             await _close(old)
+        if self._server is not None and not self._listening:
+            # Not before: Envoy leaves out a worker that isn't there, but would ask one that isn't ready first of all.
+            self._server.add_insecure_port(f"unix:{self._socket}")
+            await self._server.start()
+            self._listening = True
         await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
         return Reply(op="configured")
 
