@@ -284,7 +284,7 @@ def test_pings_come_first_at_the_keep_alive_and_then_each(mixed: Gateway, provid
         assert "x-zurelay-attempts" not in client.headers
         pieces = [(when - began, piece) for when, piece in client.pieces()]
     pings = [when for when, piece in pieces if piece == PING.encode()]
-    assert [1, 2, 3] == [round(when, 0) for when in pings]
+    assert [1, 2, 3] == [int(when) for when in pings]
     stream = b"".join(piece for _, piece in pieces).decode()
     assert stream.startswith(PING * 3)
     assert stream.count("event: message_start") == 1
@@ -380,7 +380,7 @@ def test_a_stream_that_falls_silent_ends_in_an_error(provider: Provider, tmp_pat
 
 def test_ten_megabytes_of_tool_result_arrive_whole(mixed: Gateway, provider: Provider) -> None:
     provider.reset()
-    big = "안녕 " * (10 << 20 >> 3)
+    big = "안녕 " * 1_600_000
     turns: list[dict[str, Any]] = [
         {"role": "user", "content": "look"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
