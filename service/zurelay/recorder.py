@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections
-import sys
 import time
 
 import msgspec
 
+from zurelay.loglines import LogLines
 from zurelay.plan import Plan
 from zurelay.ports import Record
 from zurelay.usage import Usage
@@ -31,14 +31,14 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
 class LogRecorder:
     """A Recorder that writes log lines and counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: LogLines) -> None:
         self._counters: collections.Counter[str] = collections.Counter()
         self._encoder = msgspec.json.Encoder()
-        self._out = sys.stderr
+        self._lines = lines
 
     def counters(self) -> dict[str, float]:
         """Counts since the start, by metric line."""
-        return dict(self._counters)
+        return {**self._counters, "zurelay_log_lines_dropped_total": self._lines.dropped}
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
@@ -60,7 +60,7 @@ class LogRecorder:
             finish_reasons=record.finish_reasons,
             usage=record.usage,
         )
-        self._out.write(self._encoder.encode(line).decode() + "\n")
+        self._lines.add(self._encoder.encode(line))
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

@@ -1,4 +1,4 @@
-"""What can go wrong on /v1/messages, as Anthropic's SDK sees it; its list of models; counting tokens (SPEC 2, 5, 10)."""
+"""What can go wrong on /v1/messages, in Anthropic's shape; its SDK's list of models; counts (SPEC 2, 5, 10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def small(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Itera
     catalog = claude_catalog(provider.port) | {
         "auth": {"require": "key", "keys": "keys.yaml"},
         "limits": {"request_body": "64KiB"},
-        "timeouts": {"first_token": "700ms", "first_token_high": "5s", "whole": "700ms", "whole_high": "5s"},
+        "timeouts": {"first_token": "400ms", "first_token_high": "5s", "whole": "400ms", "whole_high": "5s"},
         "streaming": {"messages_keepalive": "20s", "open_after": "20s"},
         "workers": 1,
     }
@@ -49,24 +49,16 @@ def asked(gateway: Gateway, method: str = "POST", path: str = PATH, **more: Any)
     return httpx.request(method, gateway.url + path, headers=headers, timeout=30, **more)
 
 
-ERRORS: dict[str, tuple[str, str, dict[str, Any], int, str, type[anthropic.APIStatusError]]] = {
-    "no JSON": ("POST", PATH, {"content": b"{"}, 400, "invalid_request_error", anthropic.BadRequestError),
-    "no object": ("POST", PATH, {"content": b"[]"}, 400, "invalid_request_error", anthropic.BadRequestError),
-    "no messages": (
-        "POST",
-        PATH,
-        {"json": {"model": "claude"}},
-        400,
-        "invalid_request_error",
-        anthropic.BadRequestError,
-    ),
+ERRORS: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
+    "no JSON": ("POST", PATH, {"content": b"{"}, 400, "invalid_request_error"),
+    "no object": ("POST", PATH, {"content": b"[]"}, 400, "invalid_request_error"),
+    "no messages": ("POST", PATH, {"json": {"model": "claude"}}, 400, "invalid_request_error"),
     "an effort that is none": (
         "POST",
         PATH,
         {"json": body(output_config={"effort": "Low"})},
         400,
         "invalid_request_error",
-        anthropic.BadRequestError,
     ),
     "a config that is no object": (
         "POST",
@@ -74,49 +66,26 @@ ERRORS: dict[str, tuple[str, str, dict[str, Any], int, str, type[anthropic.APISt
         {"json": body(output_config=7, thinking={"type": "disabled"})},
         400,
         "invalid_request_error",
-        anthropic.BadRequestError,
     ),
-    "no key": ("POST", PATH, {"headers": {"x-api-key": ""}}, 401, "authentication_error", anthropic.AuthenticationError),
-    "a key that isn't": (
-        "POST",
-        COUNT,
-        {"headers": {"x-api-key": "zk_no"}},
-        401,
-        "authentication_error",
-        anthropic.AuthenticationError,
-    ),
-    "a model that the key may not use": (
-        "POST",
-        PATH,
-        {"json": body(model="spare")},
-        403,
-        "permission_error",
-        anthropic.PermissionDeniedError,
-    ),
-    "a model that isn't": ("POST", PATH, {"json": body(model="cloud")}, 404, "not_found_error", anthropic.NotFoundError),
-    "a path that isn't": ("POST", PATH + "/batches", {}, 404, "not_found_error", anthropic.NotFoundError),
-    "another method": ("GET", PATH, {}, 405, "not_found_error", anthropic.APIStatusError),
-    "another method of the count": ("DELETE", COUNT, {}, 405, "not_found_error", anthropic.APIStatusError),
-    "too much": (
-        "POST",
-        PATH,
-        {"json": body(x="a" * 70_000)},
-        413,
-        "request_too_large",
-        anthropic.RequestTooLargeError if hasattr(anthropic, "RequestTooLargeError") else anthropic.APIStatusError,
-    ),
+    "no key": ("POST", PATH, {"headers": {"x-api-key": ""}}, 401, "authentication_error"),
+    "a key that isn't": ("POST", COUNT, {"headers": {"x-api-key": "zk_no"}}, 401, "authentication_error"),
+    "a model that the key may not use": ("POST", PATH, {"json": body(model="spare")}, 403, "permission_error"),
+    "a model that isn't": ("POST", PATH, {"json": body(model="cloud")}, 404, "not_found_error"),
+    "a path that isn't": ("POST", PATH + "/batches", {}, 404, "not_found_error"),
+    "another method": ("GET", PATH, {}, 405, "not_found_error"),
+    "another method of the count": ("DELETE", COUNT, {}, 405, "not_found_error"),
+    "too much": ("POST", PATH, {"json": body(x="a" * 70_000)}, 413, "request_too_large"),
     "a coding that we can't undo": (
         "POST",
         PATH,
         {"content": b"x", "headers": {"content-encoding": "lzw"}},
         415,
         "invalid_request_error",
-        anthropic.APIStatusError,
     ),
 }
 
 
-@pytest.mark.parametrize(("method", "path", "more", "status", "kind", "error"), ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize(("method", "path", "more", "status", "kind"), ERRORS.values(), ids=ERRORS)
 def test_every_error_has_anthropics_shape(
     small: Gateway,
     provider: Provider,
@@ -125,7 +94,6 @@ def test_every_error_has_anthropics_shape(
     more: dict[str, Any],
     status: int,
     kind: str,
-    error: type[anthropic.APIStatusError],
 ) -> None:
     provider.reset()
     answer = asked(small, method, path, **more)
@@ -136,8 +104,6 @@ def test_every_error_has_anthropics_shape(
     assert answer.headers["request-id"] == answer.headers["x-zurelay-request-id"] == found["request_id"]
     assert ("allow" in answer.headers) is (status == 405)
     assert provider.requests == []
-    with anthropic.Anthropic(base_url=small.url, api_key=KEY, max_retries=0) as client:
-        assert isinstance(client._make_status_error_from_response(answer), error)
 
 
 STATUSES = {
@@ -163,20 +129,16 @@ def test_a_providers_refusal_of_what_the_client_sent_is_passed_on(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_prompt_that_is_too_long_is_told_as_the_provider_told_it(
-    claude: anthropic.Anthropic, stream: bool
-) -> None:
+def test_a_prompt_that_is_too_long_is_told_as_the_provider_told_it(claude: anthropic.Anthropic, stream: bool) -> None:
     with pytest.raises(anthropic.BadRequestError, match="too long"):
-        claude.messages.create(
-            **body(stream=stream, extra_body=simulate(c1="context-length", c2="context-length"))
-        )
+        claude.messages.create(**body(stream=stream, extra_body=simulate(c1="context-length", c2="context-length")))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_retries_gets_told_when(claude: anthropic.Anthropic, stream: bool) -> None:
-    faults = {"c1": "status:429:retry-after=7", "c2": "status:529:retry-after=9"}
+    faults = simulate(s1="status:429:retry-after=7")
     with pytest.raises(anthropic.APIStatusError) as caught:
-        claude.messages.create(**body(stream=stream, extra_body=simulate(**faults)))
+        claude.messages.create(**body(model="spare", stream=stream, extra_body=faults))
     assert (503, "7", "false") == (
         caught.value.status_code,
         caught.value.response.headers["retry-after"],
@@ -215,10 +177,8 @@ def test_the_effort_asked_decides_how_long_an_attempt_may_take(
     small: Gateway, provider: Provider, model: str, more: dict[str, Any], status: int, stream: bool
 ) -> None:
     provider.reset()
-    slow = "slow-token:1.5" if stream else "slow-head:1.5"
-    answer = asked(
-        small, json={**body(model=model, stream=stream, **more), **simulate(c1=slow, c2=slow, d1=slow)}
-    )
+    slow = "slow-token:1" if stream else "slow-head:1"
+    answer = asked(small, json={**body(model=model, stream=stream, **more), **simulate(c1=slow, c2=slow, d1=slow)})
     assert status == answer.status_code
 
 
@@ -239,7 +199,7 @@ def test_anthropics_sdk_lists_the_models(small: Gateway) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "attempts"),
-    [("ok", 1), ("status:529", 2), ("reset", 2), ("not-json", 2), ("error-200", 2), ("html", 2), ("cut-json", 2)],
+    [("ok", 1), ("status:529", 2), ("status:408", 2), ("reset", 2), ("close", 2)],
 )
 def test_a_count_is_asked_for_twice(mixed: Gateway, provider: Provider, fault: str, attempts: int) -> None:
     provider.reset()

@@ -127,8 +127,6 @@ def test_what_another_format_cannot_take_of_a_message_is_named(
 
 # A model that nobody named and that can't take the request doesn't end it.
 
-UNSAYABLE = {"n": 2}
-
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_model_that_cannot_be_told_is_left_out(mixed: Gateway, provider: Provider, stream: bool) -> None:
@@ -169,7 +167,9 @@ def test_a_chat_goes_from_one_format_to_the_other_and_back(
 ) -> None:
     for model, other, upstreams in (("claude", "chatty", ("c1", "c2")), ("chatty", "claude", ("m1",))):
         provider.reset()
-        body = chat_body(model=model, models=[other], stream=stream, tools=[TOOL], **simulate(**dict.fromkeys(upstreams, fault)))
+        body = chat_body(
+            model=model, models=[other], stream=stream, tools=[TOOL], **simulate(**dict.fromkeys(upstreams, fault))
+        )
         answer = post(mixed, "/v1/chat/completions", body)
         assert (200, other) == (answer.status_code, answer.headers["x-zurelay-model"])
         assert answer.headers["x-zurelay-routed-from"] == model
@@ -353,6 +353,20 @@ def test_reasoning_of_another_model_is_kept_from_claude_and_given_back_to_its_ow
     assert b"zurelay:" not in provider.requests[0 if stream else -2].body
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("size", [3_000_000, 30_000_000])
+@pytest.mark.parametrize(
+    ("path", "model"), [("/v1/messages", "claude"), ("/v1/messages", "dual"), ("/v1/chat/completions", "claude")]
+)
+def test_large_answers_arrive_whole(mixed: Gateway, path: str, model: str, size: int, stream: bool) -> None:
+    fault = f"big:{size}"
+    body = messages_body(model=model, stream=stream, **simulate(c1=fault, d1=fault)) | {"max_tokens": 60_000}
+    answer = post(mixed, path, body)
+    assert (200, True) == (answer.status_code, len(answer.content) > size)
+    ends = {False: "}", True: "data: [DONE]\n\n" if path.endswith("completions") else '{"type":"message_stop"}\n\n'}
+    assert answer.text.endswith(ends[stream])
+
+
 # The SDKs' own helpers, blocking and not, with several tools at once.
 
 
@@ -360,27 +374,32 @@ def test_the_sdks_gather_parallel_calls(mixed: Gateway, provider: Provider) -> N
     provider.reset()
 
     async def chat() -> list[tuple[str, Any]]:
-        async with openai.AsyncOpenAI(base_url=mixed.url + "/v1", api_key="any", max_retries=0, timeout=30) as client:
-            async with client.chat.completions.stream(
+        tools: Any = [TOOL, TIME]
+        async with (
+            openai.AsyncOpenAI(base_url=mixed.url + "/v1", api_key="any", max_retries=0, timeout=30) as client,
+            client.chat.completions.stream(
                 model="claude",
                 messages=[{"role": "user", "content": "Call get_weather and get_time for Lisbon"}],
-                tools=[TOOL, TIME],  # type: ignore[list-item]  # as users do
+                tools=tools,
                 reasoning_effort="low",
-            ) as stream:
-                final = await stream.get_final_completion()
+            ) as stream,
+        ):
+            final = await stream.get_final_completion()
         calls = final.choices[0].message.tool_calls or []
         return [(call.function.name, json.loads(call.function.arguments)) for call in calls]
 
     async def messages() -> list[tuple[str, Any]]:
         tools: Any = [WEATHER, {"name": "get_time", "input_schema": {"type": "object", "properties": {}}}]
-        async with anthropic.AsyncAnthropic(base_url=mixed.url, api_key="any", max_retries=0, timeout=30) as client:
-            async with client.messages.stream(
+        async with (
+            anthropic.AsyncAnthropic(base_url=mixed.url, api_key="any", max_retries=0, timeout=30) as client,
+            client.messages.stream(
                 model="dual",
                 max_tokens=500,
                 messages=[{"role": "user", "content": "Call get_weather and get_time for Lisbon"}],
                 tools=tools,
-            ) as stream:
-                final = await stream.get_final_message()
+            ) as stream,
+        ):
+            final = await stream.get_final_message()
         return [(block.name, block.input) for block in final.content if block.type == "tool_use"]
 
     for calls in (asyncio.run(chat()), asyncio.run(messages())):
@@ -390,7 +409,12 @@ def test_the_sdks_gather_parallel_calls(mixed: Gateway, provider: Provider) -> N
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_structured_output_works_with_reasoning(chat: openai.OpenAI, provider: Provider, stream: bool) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
     made = chat.chat.completions.with_raw_response.create(
         model="claude",
         messages=[{"role": "user", "content": "a number"}],

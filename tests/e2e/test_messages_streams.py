@@ -136,7 +136,10 @@ FRAMED: dict[str, bytes] = {
     "comments": b": hello\n\n" + START + BEGIN + b": hm\n\n" + text("안녕 ✅") + END,
     "a byte order mark": b"\xef\xbb\xbf" + START + BEGIN + text("안녕 ✅") + END,
     "no names": b"\n\n".join(
-        one for part in (START + BEGIN + text("안녕 ✅") + END).split(b"\n") for one in [part] if part.startswith(b"data")
+        one
+        for part in (START + BEGIN + text("안녕 ✅") + END).split(b"\n")
+        for one in [part]
+        if part.startswith(b"data")
     )
     + b"\n\n",
     "only the last event missing": START + BEGIN + text("안녕 ✅") + CLOSE + FINISH,
@@ -217,7 +220,7 @@ def test_a_failure_after_content_is_one_error_event(odd: Gateway, script: Script
 
 
 CHAT_BAD = {
-    **{name: raw for name, raw in AFTER.items() if name not in ("another head",)},
+    **{name: raw for name, raw in AFTER.items() if name != "another head"},
     "arguments for no block": delta("input_json_delta", index=5, partial_json="{}"),
 }
 
@@ -226,12 +229,9 @@ CHAT_BAD = {
 def test_a_chat_client_sees_a_claude_break_off(odd: Gateway, script: ScriptedProvider, bad: bytes) -> None:
     script.answers = {"bad": scripted.stream(START, BEGIN, text("Hello"), bad)}
     with openai.OpenAI(base_url=odd.url + "/v1", api_key="any", max_retries=0, timeout=30) as client:
-        stream = client.chat.completions.create(
-            model="odd", messages=[{"role": "user", "content": "hi"}], stream=True
-        )
+        stream = client.chat.completions.create(model="odd", messages=[{"role": "user", "content": "hi"}], stream=True)
         with pytest.raises(openai.APIError, match="broke off"):
-            for chunk in stream:
-                assert chunk.choices[0].finish_reason is None
+            list(stream)
 
 
 def test_a_chat_client_that_asked_for_usage_gets_an_estimate_of_it(odd: Gateway, script: ScriptedProvider) -> None:
@@ -253,7 +253,7 @@ def test_a_chat_client_that_asked_for_usage_gets_an_estimate_of_it(odd: Gateway,
 
 @pytest.mark.parametrize("shape", ["split", "crlf", "cr", "bom", "nospace", "sse-comments", "gzip", "split+gzip"])
 @pytest.mark.parametrize("model", ["claude", "dual"])
-def test_the_same_answer_in_any_shape(mixed: Gateway, provider: Provider, model: str, shape: str) -> None:
+def test_the_same_answer_in_any_shape(mixed: Gateway, model: str, shape: str) -> None:
     said = "Olá, 안녕하세요 ✅ 🎉\u2028\u0085 fim"
 
     def answer(fault: str) -> anthropic.types.Message:
@@ -352,7 +352,7 @@ def test_who_leaves_in_the_midst_ends_the_providers_work_and_is_accounted(
     client.leave()
     (record,) = provider.until(lambda seen: bool(seen) and seen[0].left is not None, 2)
     assert record.left is not None
-    line = until(lambda: next((one for one in mixed.log if request_id in one), None), 5)
+    line = until(lambda: next((one for one in mixed.log if request_id in one), ""), 5)
     told = json.loads(line[line.index("{") :])
     assert ("client_left", model) == (told["outcome"], told["model"])
     assert told["usage"]["estimated"]

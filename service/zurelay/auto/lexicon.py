@@ -26,6 +26,11 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
+_SUBJECTS = frozenset({"math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science"})
+_SPECIAL = {
+    language: frozenset(word for word, found in words.items() if not _SUBJECTS.isdisjoint(found))
+    for language, words in _WORDS.items()
+}
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
@@ -98,6 +103,14 @@ def hits(words: list[str], distinct: Set[str], text: str, names: tuple[str, ...]
             for start in near & starts.keys():
                 found.update((part, concepts) for part, concepts in starts[start] if part in text)
     return found
+
+
+def special(text: str, names: tuple[str, ...]) -> int:
+    """How many words of hard subjects a lower-cased piece of material has, in English or the ask's language."""
+    words = set(split(text))
+    return len(words & _SPECIAL["x"] | words & _SPECIAL["en"]) + sum(
+        len(words & _SPECIAL[name]) for name in names if name in _SPECIAL and name not in ("x", "en")
+    )
 
 
 def pairs(text: str) -> set[str]:
