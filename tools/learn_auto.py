@@ -44,7 +44,7 @@ BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
 GAP_SHARE = 0.85
 SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 3.0, "mt_bench": 4.0}
 RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 5000
-ASK_RIDGE, KEPT_ASKS = 0.5, 5000
+ASK_RIDGE, KEPT_ASKS = 0.35, 6000
 WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
 SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
@@ -106,7 +106,7 @@ def parts(text: str) -> Parts:
     numbers = features.numbers(asked)
     built = gap.syntax(asked, counts, len(words), numbers)
     problem = gap.is_word_problem(words, numbers)
-    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, low, counts)))
+    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, low)))
 
 
 class GapModel:

@@ -54,7 +54,6 @@ _DIGITS = bytes(c if chr(c).isdigit() else 0x20 for c in range(128)) + b" " * 12
 CODE = 0.03
 """Share of braces, brackets and operators above which a text is taken to hold code."""
 _CODE_HEAD, _CODE_TAIL = 1500, 500
-_SPECIAL = 250
 
 
 def of(content: Content, turn: Turn) -> dict[str, float]:
@@ -71,11 +70,11 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     names = lexicon.languages(counts.keys(), found, len(asked))
     features = _concepts(words, counts, low, names)
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
-    features.update(_material(turn.text, asked, names))
+    features.update(_material(turn.text, len(turn.text) - len(asked)))
     features["numbers"] = number
     built = gap.syntax(asked, counts, len(words), number)
     features["gap"] = gap.estimate(counts, built, word_problem=gap.is_word_problem(words, number))
-    features["asks"] = leaning(lexicon.marks(words, low, counts), ASKS)
+    features["asks"] = leaning(dict.fromkeys(lexicon.marks(words, low), 1), ASKS)
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)
@@ -117,23 +116,13 @@ def _count(narrow: bytes, members: bytes, wide: str, others: str) -> float:
     return len(narrow) - len(narrow.translate(None, members)) + (sum(map(wide.count, others)) if wide else 0)
 
 
-def _material(text: str, asked: str, names: tuple[str, ...]) -> dict[str, float]:
-    """What the ask brings along: how much, whether it is code, figures or prose, and how special its words are."""
-    rest = len(text) - len(asked)
+def _material(text: str, rest: int) -> dict[str, float]:
+    """What the ask brings along: how much, and whether it is code."""
     sample = text if len(text) <= _CODE_HEAD + _CODE_TAIL else text[:_CODE_HEAD] + text[-_CODE_TAIL:]
-    narrow = sample.encode("ascii", "ignore")
-    size = len(sample) + 1
-    special = 0
-    if rest > _SPECIAL:
-        middle = len(text) // 2
-        special = lexicon.special(text[middle - _SPECIAL : middle + _SPECIAL].lower(), names)
     return {
         "material": math.log2(1 + max(0, rest) / 100),
-        "code": _count(narrow, _BRACES, "", "") / size,
-        "figures": _count(narrow, b"0123456789", "", "") / size,
-        "breaks": sample.count("\n") / size,
+        "code": _count(sample.encode("ascii", "ignore"), _BRACES, "", "") / (len(sample) + 1),
         "fence": float("```" in sample),
-        "special": special,
     }
 
 

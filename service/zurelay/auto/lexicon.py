@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
 from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
+STEM = 6
 # Letters, digits and marks of any script; ASCII and general punctuation part words.
 _WORD = re.compile(
     r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
@@ -26,11 +27,6 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
-_SUBJECTS = frozenset({"math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science"})
-_SPECIAL = {
-    language: frozenset(word for word, found in words.items() if not _SUBJECTS.isdisjoint(found))
-    for language, words in _WORDS.items()
-}
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
@@ -105,14 +101,6 @@ def hits(words: list[str], distinct: Set[str], text: str, names: tuple[str, ...]
     return found
 
 
-def special(text: str, names: tuple[str, ...]) -> int:
-    """How many words of hard subjects a lower-cased piece of material has, in English or the ask's language."""
-    words = set(split(text))
-    return len(words & _SPECIAL["x"] | words & _SPECIAL["en"]) + sum(
-        len(words & _SPECIAL[name]) for name in names if name in _SPECIAL and name not in ("x", "en")
-    )
-
-
 def pairs(text: str) -> set[str]:
     """All pairs of neighbouring characters: what words are in scripts without spaces."""
     return set(map("".join, itertools.pairwise(text)))
@@ -123,13 +111,13 @@ def dense(found: dict[str, int]) -> int:
     return sum(count for name, count in found.items() if name in _DENSE)
 
 
-def marks(words: list[str], text: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """What the ask model knows a lower-cased text by: its words, the first one marked, pairs in dense scripts."""
-    found = dict.fromkeys(counts, 1)
+def marks(words: list[str], text: str) -> set[str]:
+    """What the ask model knows a lower-cased text by: its words' stems, the first marked, pairs in dense scripts."""
+    found = {word[:STEM] for word in words}
     if words:
-        found[f"^{words[0]}"] = 1
+        found.add(f"^{words[0][:STEM]}")
     if not text.isascii() and _DENSE_RUN.search(text):
-        found.update(dict.fromkeys(pairs(text), 1))
+        found |= pairs(text)
     return found
 
 
