@@ -14,6 +14,7 @@ from making import key, model
 from zurelay import access
 from zurelay.access import Caller, KeyRing
 from zurelay.errors import Forbidden, Unauthenticated
+from zurelay.identity import Workload
 from zurelay.model import AUTO_ID, Key, Require
 
 SECRET = "zk_" + "a" * 43
@@ -173,3 +174,44 @@ def test_smart_routing_is_on_unless_the_key_says_otherwise() -> None:
     assert Caller().smart_routing
     assert Caller(key=key()).smart_routing
     assert not Caller(key=key(smart_routing=False)).smart_routing
+
+
+class TestRequire:
+    """Who may call, in the four values of auth.require."""
+
+    RING_KEY = Key(name="a", digest=hashlib.sha256(b"zk_good").digest())
+    WORKLOAD = Workload("pay", "api")
+
+    @pytest.mark.parametrize(
+        ("require", "secret", "proved", "outcome"),
+        [
+            (Require.KEY, "zk_good", True, ("a", True)),
+            (Require.KEY, "zk_good", False, ("a", False)),
+            (Require.KEY, None, True, None),
+            (Require.WORKLOAD, "zk_good", False, None),
+            (Require.WORKLOAD, None, True, (None, True)),
+            (Require.WORKLOAD, "anything", True, (None, True)),
+            (Require.EITHER, "zk_good", True, ("a", True)),
+            (Require.EITHER, "zk_good", False, ("a", False)),
+            (Require.EITHER, "unused", True, (None, True)),
+            (Require.EITHER, None, True, (None, True)),
+            (Require.EITHER, "zk_bad", True, None),
+            (Require.EITHER, "unused", False, None),
+            (Require.EITHER, None, False, None),
+            (Require.NONE, "zk_bad", False, (None, False)),
+            (Require.NONE, None, True, (None, True)),
+        ],
+    )
+    def test_who_is_let_in_and_as_whom(
+        self, require: Require, secret: str | None, proved: bool, outcome: tuple[str | None, bool] | None
+    ) -> None:
+        ring = KeyRing([self.RING_KEY], require)
+        headers = {"x-api-key": secret} if secret is not None else {}
+        workload = self.WORKLOAD if proved else None
+        now = dt.datetime(2026, 11, 30, tzinfo=dt.UTC)
+        if outcome is None:
+            with pytest.raises(Unauthenticated):
+                ring.authenticate(headers, now, workload)
+            return
+        caller = ring.authenticate(headers, now, workload)
+        assert outcome == (caller.key.name if caller.key is not None else None, caller.workload is not None)

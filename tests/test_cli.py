@@ -57,6 +57,7 @@ def test_commands_are_those_of_the_specification() -> None:
         "keys new",
         "keys list",
         "keys revoke",
+        "usage",
     ]
 
 
@@ -84,7 +85,7 @@ def test_a_good_configuration_is_told_so(tmp_path: Path) -> None:
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == f"{path}: good: 1 models, 1 providers, 0 keys\n"
-    assert json.loads(run("check", str(path), "--json").stdout) == {"ok": True, "problems": []}
+    assert json.loads(run("check", str(path), "--json").stdout) == {"ok": True, "problems": [], "warnings": []}
 
 
 def test_every_problem_is_told_on_standard_error(tmp_path: Path) -> None:

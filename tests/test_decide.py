@@ -14,9 +14,10 @@ from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.decide import Decision, decide
 from zurelay.errors import Forbidden, InvalidRequest, NotFound
-from zurelay.model import Auto, Effort, Endpoint, Feature, Format, Input, Params, Timeouts
+from zurelay.model import Auto, Effort, Endpoint, Feature, Format, Input, Match, Names, Params, Policy, Timeouts
 from zurelay.plan import MOST_ATTEMPTS
 from zurelay.request import ChatRequest
+from zurelay.rules import PolicyDenied, Rule, Rules
 from zurelay.selection import LeftOut
 
 FIRST = model("first", "one", "two", aliases=("one-alias",), fallbacks=("second",))
@@ -459,3 +460,51 @@ def test_reasoning_is_hidden_from_a_messages_client_that_asked_for_none(
 ) -> None:
     asked = request(endpoint, model="mixed", max_tokens=9, **fields)
     assert hides is decide(BOTH_FORMATS, asked, facts()).plan.hide_thinking
+
+
+def bound(**effects: Any) -> Rules:
+    return Rules([Rule(Policy(name="p", match=Match(), **effects))])
+
+
+class TestPolicies:
+    """Policies on a request for a named model, and on Auto."""
+
+    CATALOG = catalog(
+        model("first", fallbacks=("second", "third")),
+        model("second"),
+        model("third", "two"),
+        auto=Auto(simple=("first", "second"), standard=("third",), complex=("third",)),
+    )
+
+    def models(self, rules: Rules, asked: str = "first", **known: Any) -> list[str]:
+        return decide(self.CATALOG, request(model=asked), facts(rules=rules, **known)).plan.models
+
+    def test_fallbacks_that_a_policy_denies_are_left_out_and_told(self) -> None:
+        denying = bound(models=Names(deny=("second",)))
+        assert ["first", "third"] == self.models(denying)
+        decision = decide(self.CATALOG, request(), facts(rules=denying))
+        assert ["the policy p does not allow the model second"] == [one.why for one in decision.left_out]
+        assert ["p"] == [finding.policy for finding in decision.findings]
+
+    @pytest.mark.parametrize(
+        ("said", "header", "models"),
+        [
+            (False, True, ["first"]),
+            (True, False, ["first", "second", "third"]),
+            (None, False, ["first"]),
+        ],
+    )
+    def test_a_policy_beats_the_header(self, said: bool | None, header: bool, models: list[str]) -> None:
+        assert models == self.models(bound(smart_routing=said), fallback=header)
+
+    def test_auto_picks_among_what_is_left(self) -> None:
+        assert ["second", "third"] == self.models(bound(models=Names(deny=("first",))), "auto")
+        assert ["first", "second"] == self.models(bound(providers=Names(deny=("two",))), "auto")
+        assert ["first", "second", "third"] == self.models(bound(models=Names(allow=("zurelay-auto",))), "auto")
+
+    def test_what_leaves_nothing_is_a_403_that_names_the_policy(self) -> None:
+        for asked, denied in (("first", "first"), ("auto", "zurelay-auto"), ("auto", "*")):
+            with pytest.raises(PolicyDenied, match="The policy p does not allow"):
+                self.models(bound(models=Names(deny=(denied,))), asked)
+        with pytest.raises(PolicyDenied, match="provider one"):
+            self.models(bound(providers=Names(deny=("*",))), "auto")

@@ -132,6 +132,7 @@ CAPPED = {
     "asked below the cap": ("low", "low medium high", "medium", "low"),
     "left out, the default above the cap: the cap is sent": (None, "low medium HIGH", "medium", "medium"),
     "left out, the default at the cap: nothing is sent": (None, "low MEDIUM high", "medium", None),
+    "left out, the default unknown: the cap is sent": (None, "low medium high", "medium", "medium"),
     "the cap is no level of the model: the nearest below": ("max", "low high", "medium", "low"),
     "a model without levels": ("max", "", "low", None),
 }

@@ -27,24 +27,29 @@ settings
 keysjson
 keysfile
 keysedit
-catalog access identity effort media plan usage rules    what is known, and what is planned
-tokens refusal auto
-request rewrite listing failure                 what the client sent, what a provider gets, what the client gets
-fit openai_answer
-selection formats                               choices, and the other format
-translatable
-decide
-explain
+catalog identity effort media usage rules       what is known
 money                                           what it costs, and what is left to spend
+access
 limits news
 windows policy
+plan                                            what is planned
+tokens refusal auto
+request rewrite failure                         what the client sent, what a provider gets, what the client gets
+fit openai_answer permits
+listing
+selection formats                               choices, and the other format
+translatable
+candidates
+decide
+explain
 ledger
 chat_stream messages_answer messages_body       one side's answer, made the other's
 messages_stream translated_stream
 exchange
 attempt                                         states
 relay
-ports store                                     seams
+store                                           seams
+settlement ports
 redis_messages usage_report
 """
 SHELLS = """
@@ -53,10 +58,13 @@ http1 clock
 loglines sqlite_file chores                           what is kept
 sqlite_keeper
 store_sqlite store_redis
+stores
 simulate supervise recorder worker wire         what runs, and what it holds
-attempts relaying report                        the processors
+admission attempts relaying report                        the processors
 ingress
 servicer
+cli_parts
+cli_keys cli_usage                              commands
 server cli                                      doors
 __main__
 """
@@ -74,6 +82,8 @@ UNTESTED = {
     "ports.py": "protocols without behaviour",
     "protos": "generated; tests/test_protos.py",
     "__main__.py": "the door: tests/e2e starts it",
+    "cli_keys.py": "tests/test_cli.py",
+    "cli_parts.py": "tests/test_cli.py",
     "server.py": "a worker process: tests/e2e starts it",
     "servicer.py": "needs Envoy: tests/e2e",
     "ingress.py": "needs Envoy: tests/e2e",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from typing import Any
 
 from making import attempt, plan
+from zurelay.limits import Kind, Refused, Scope
 from zurelay.loglines import LogLines
 from zurelay.plan import Past, Reason
 from zurelay.ports import Record
 from zurelay.recorder import LogRecorder
+from zurelay.rules import Effect, Finding
+from zurelay.store import Spent
 from zurelay.usage import Usage
 
 
@@ -67,3 +71,25 @@ def test_requests_and_attempts_given_up_are_counted() -> None:
         "zurelay_log_lines_dropped_total": 0,
     }
     assert len(log.read()) == 2
+
+
+def test_costs_policies_and_limits_are_counted_and_told() -> None:
+    answering = attempt(cluster="m/one", model="m")
+    spent = Spent(usd=Decimal("0.25"), ours=Decimal("0.5"))
+    log = Log()
+    recorder = log.recorder
+    for _ in range(2):
+        recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered", spent=spent))
+    scope = Scope(name="policy:p key:team", label="The policy p")
+    refused = Refused(scope=scope, kind=Kind.REQUESTS, limit=5, used=5, needed=1, wait=1)
+    recorder.limited(plan(answering), refused, shadow=True)
+    recorder.ruled("req_1", Finding("p", Effect.MODEL, "why"), shadow=False)
+    counters = recorder.counters()
+    assert 0.5 == counters['zurelay_cost_usd_total{model="m"}']
+    assert 1.0 == counters['zurelay_own_cost_usd_total{model="m"}']
+    assert 1 == counters['zurelay_limits_hit_total{scope="policy:p",limit="requests_per_minute",shadow="true"}']
+    assert 1 == counters['zurelay_policy_effects_total{policy="p",effect="model",shadow="false"}']
+    first, _, limit, rule = log.read()
+    assert ("0.25", "0.50") == (first["usd"], first["ours_usd"])
+    assert ("policy:p", "requests_per_minute", True) == (limit["rule"], limit["effect"], limit["shadow"])
+    assert ("policy:p", "model", "why") == (rule["rule"], rule["effect"], rule["why"])

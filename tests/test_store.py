@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import storing
-from redis_server import BINARY, MISSING, RedisServer
+from redis_server import MISSING, RedisServer, lacks_redis
 from storing import DAY, NOON, Stores, granted, need, refused, scope, spent
 from zurelay import money
 from zurelay.limits import MINUTE, SECOND, Granted, Kind, Refused, Reservation, Standing
@@ -25,7 +25,7 @@ WORKER = Path(__file__).with_name("store_worker.py")
 
 @pytest.fixture(scope="module")
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    if BINARY is None:
+    if lacks_redis():
         pytest.skip(MISSING)
     server = RedisServer(tmp_path_factory.mktemp("redis"))
     server.start()

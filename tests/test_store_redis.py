@@ -12,13 +12,13 @@ from typing import cast
 
 import pytest
 
-from redis_server import BINARY, MISSING, RedisServer
+from redis_server import MISSING, RedisServer, lacks_redis
 from storing import DAY, Stores, granted, need, refused, scope, spent
 from zurelay import money, store_redis
 from zurelay.store import StoreError, StoreUnavailableError
 from zurelay.store_redis import RedisStore
 
-pytestmark = pytest.mark.skipif(BINARY is None, reason=MISSING)
+pytestmark = pytest.mark.skipif(lacks_redis(), reason=MISSING)
 
 LIMITED = scope(requests_per_minute=1000, tokens_per_minute=100_000, usd_per_day="1")
 

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from zurelay.errors import Forbidden, Unauthenticated
+from zurelay.identity import Workload
 from zurelay.model import AUTO_ID, Key, Model, Require
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever sent a request. `key` is None where none is required."""
+    """Whoever sent a request. `key` is None where none is required, `workload` where none is proved."""
 
     key: Key | None = None
+    workload: Workload | None = None
 
     @property
     def smart_routing(self) -> bool:
@@ -41,6 +43,17 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.may_use(AUTO_ID)
 
 
+PREFIX = "zk_"  # what our keys begin with (SPEC 11)
+_NO_KEY = "The request has no API key: send it as `authorization: Bearer zk_...` or `x-api-key: zk_...`."
+_NO_WORKLOAD = (
+    "The connection proves no workload: call through the mesh, with a certificate that names one SPIFFE identity."
+)
+_NEITHER = (
+    "The request has no API key, and its connection proves no workload: send a key as `authorization: Bearer zk_...` "
+    "or `x-api-key: zk_...`, or call through the mesh."
+)
+
+
 class KeyRing:
     """The keys of one configuration, found by digest."""
 
@@ -48,15 +61,26 @@ class KeyRing:
         self._keys = {key.digest: key for key in keys}
         self._require = require
 
-    def authenticate(self, headers: Mapping[str, str], now: dt.datetime) -> Caller:
-        """Find a request's caller by `authorization: Bearer` or `x-api-key`; 401 where a key is needed and missing."""
+    def authenticate(self, headers: Mapping[str, str], now: dt.datetime, workload: Workload | None = None) -> Caller:
+        """Find a request's caller by `authorization: Bearer` or `x-api-key`; 401 where what is required is missing.
+
+        Where workloads are enough, clients that must send some key may send any that isn't one of ours.
+        """
         if self._require is Require.NONE:
-            return Caller()
+            return Caller(workload=workload)
+        if self._require is Require.WORKLOAD:
+            if workload is None:
+                raise Unauthenticated(_NO_WORKLOAD)
+            return Caller(workload=workload)
         secret = presented(headers)
+        if self._require is Require.EITHER and workload is not None and not (secret or "").startswith(PREFIX):
+            return Caller(workload=workload)
+        return Caller(key=self._key(secret, now), workload=workload)
+
+    def _key(self, secret: str | None, now: dt.datetime) -> Key:
+        """Find the key that was presented, and that is good now."""
         if secret is None:
-            raise Unauthenticated(
-                "The request has no API key: send it as `authorization: Bearer zk_...` or `x-api-key: zk_...`."
-            )
+            raise Unauthenticated(_NO_KEY if self._require is Require.KEY else _NEITHER)
         digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
         key = self._keys.get(digest)
         # The look-up goes by the digest, so its timing tells nothing of a key; the compare is for good measure.
@@ -66,7 +90,7 @@ class KeyRing:
             raise Unauthenticated(f"The API key {key.name} is disabled: ask its owner for another.")
         if key.expires is not None and now >= key.expires:
             raise Unauthenticated(f"The API key {key.name} has expired: ask its owner for another.")
-        return Caller(key=key)
+        return key
 
 
 def presented(headers: Mapping[str, str]) -> str | None:

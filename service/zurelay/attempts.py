@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc.aio
 
-from zurelay import attempt, exchange, failure, headers, plan, wire
+from zurelay import attempt, exchange, failure, headers, plan, settlement, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
 from zurelay.errors import InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
@@ -174,7 +174,11 @@ def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
 
 def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
     """The x-zurelay headers of an answer (SPEC 7); without an attempt, those of a failure."""
-    found = {**headers.request_ids(planned.endpoint, planned.request_id), "x-zurelay-attempts": str(number)}
+    found = {
+        **headers.request_ids(planned.endpoint, planned.request_id),
+        **planned.standing,
+        "x-zurelay-attempts": str(number),
+    }
     if current is None:
         return found
     found["x-zurelay-model"] = current.model
@@ -229,13 +233,13 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
     if planned.stream or verdict.kind is Kind.MOVE_ON:
         return
-    worker.recorder.finished(
+    worker.finish(
         Record(
             plan=planned,
             number=number,
             attempt=planned.attempts[number - 1],
             outcome="answered" if verdict.kind is Kind.ANSWER else "refused",
-            usage=verdict.usage,
+            usage=settlement.used(planned, verdict.usage, verdict.body),
             finish_reasons=verdict.finish_reasons,
         )
     )

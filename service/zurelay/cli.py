@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
+from zurelay.cli_keys import keys
+from zurelay.cli_parts import FILE, examples
+from zurelay.cli_usage import usage
+
 if TYPE_CHECKING:
     from zurelay.supervise.supervisor import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
-_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"])
 _PORT = click.IntRange(1, 65535)
 _CONFIG_HELP = "The configuration file. Its changes are taken up within 5 seconds."
 
@@ -32,13 +32,9 @@ def _drain_option(function: F) -> F:
     )
 
 
-def _examples(*lines: str) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_examples("zurelay up", "zurelay up --config zurelay.yaml", "zurelay check zurelay.yaml"),
+    epilog=examples("zurelay up", "zurelay up --config zurelay.yaml", "zurelay check zurelay.yaml"),
 )
 @click.version_option(package_name="zurelay", message="zurelay %(version)s")
 def main() -> None:
@@ -49,13 +45,13 @@ def main() -> None:
 
 
 @main.command(
-    epilog=_examples(
+    epilog=examples(
         "zurelay up                          the demo catalog on a simulated provider, no account needed",
         "zurelay up --config zurelay.yaml    your own",
         "zurelay up --port 9000              the demo on port 9000, its status on 9001",
     )
 )
-@click.option("--config", type=_FILE, help=f"{_CONFIG_HELP} Without it: the demo.")
+@click.option("--config", type=FILE, help=f"{_CONFIG_HELP} Without it: the demo.")
 @click.option("--port", type=_PORT, metavar="N", help="Listen on this port, whatever the configuration says.")
 @click.option("--status-port", type=_PORT, metavar="N", help="The same for the status listener.")
 @click.option("--run-dir", type=_DIRECTORY, help="Keep sockets and Envoy's files here. Default: a directory that goes.")
@@ -72,8 +68,8 @@ def up(**options: Any) -> None:
     sys.exit(supervisor.run_up(_options(options)))
 
 
-@main.command(epilog=_examples("zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay"))
-@click.option("--config", type=_FILE, required=True, help=_CONFIG_HELP)
+@main.command(epilog=examples("zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay"))
+@click.option("--config", type=FILE, required=True, help=_CONFIG_HELP)
 @click.option("--run-dir", type=_DIRECTORY, required=True, help="The directory that Envoy and the sidecar share.")
 @_drain_option
 def sidecar(**options: Any) -> None:
@@ -94,17 +90,18 @@ def _options(given: dict[str, Any]) -> Options:
     return Options(**given)
 
 
-@main.command(epilog=_examples("zurelay check zurelay.yaml", "zurelay check zurelay.yaml --json"))
-@click.argument("file", type=_FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print {ok, problems: [{file, line, path, message}]}.")
+@main.command(epilog=examples("zurelay check zurelay.yaml", "zurelay check zurelay.yaml --json"))
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print {ok, problems: [{file, line, path, message}], warnings}.")
 def check(file: Path, as_json: bool) -> None:
     """Print every problem of a configuration.
 
-    Reads it with the file of the keys that it names; each problem comes with its line.
+    Reads it with the file of the keys that it names; each problem comes with its line. Policies that match nothing are
+    told too; they stop nothing.
     """
     import os
 
-    from zurelay import report
+    from zurelay import policy, report
     from zurelay.supervise import loading
 
     try:
@@ -112,30 +109,38 @@ def check(file: Path, as_json: bool) -> None:
     except loading.LoadError as error:
         report.problems(error.problems, as_json=as_json)
         sys.exit(1)
-    report.good(file, loaded, as_json=as_json)
+    report.good(file, loaded, policy.idle(loaded.settings, loaded.keys), as_json=as_json)
 
 
 @main.command(
-    epilog=_examples(
+    epilog=examples(
         "zurelay explain --config zurelay.yaml request.json",
         "zurelay explain --config zurelay.yaml --key team-a < request.json",
         "zurelay explain --config zurelay.yaml --jsonl requests.jsonl > decisions.jsonl",
     )
 )
-@click.option("--config", type=_FILE, required=True, help="The configuration that decides.")
+@click.option("--config", type=FILE, required=True, help="The configuration that decides.")
 @click.option("--key", metavar="NAME", help="Decide for the key of this name. Default: a caller whom no rule binds.")
+@click.option("--namespace", metavar="N", help="Decide for a workload of this namespace. With --service-account.")
+@click.option("--service-account", metavar="S", help="The workload's service account.")
 @click.option("--jsonl", is_flag=True, help="One request a line in, one decision a line out.")
 @click.argument("file", type=click.File("rb"), default="-")
-def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
+def explain(
+    config: Path, key: str | None, namespace: str | None, service_account: str | None, jsonl: bool, file: BinaryIO
+) -> None:
     """Print what would be decided about a chat request.
 
     Nothing is sent. FILE holds the request's body; `-` or nothing reads standard input. Exit status 1: it is refused.
     """
     from zurelay import report
+    from zurelay.identity import Workload
     from zurelay.supervise import loading, offline
 
+    if (namespace is None) != (service_account is None):
+        raise click.UsageError("a workload is --namespace and --service-account together")
+    workload = Workload(namespace, service_account) if namespace is not None and service_account is not None else None
     try:
-        decide = offline.decider(config, key)
+        decide = offline.decider(config, key, workload)
     except loading.LoadError as error:
         report.problems(error.problems, as_json=False)
         sys.exit(1)
@@ -149,7 +154,7 @@ def explain(config: Path, key: str | None, jsonl: bool, file: BinaryIO) -> None:
     sys.exit(1 if "error" in decision else 0)
 
 
-@main.command(epilog=_examples("zurelay simulate", "zurelay simulate --port 9200"))
+@main.command(epilog=examples("zurelay simulate", "zurelay simulate --port 9200"))
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9100, show_default=True, help="The port; 0: a free one.")
 @click.option("--token-pause", type=click.FloatRange(0), help="Seconds between two tokens of a stream.")
@@ -163,115 +168,5 @@ def simulate(host: str, port: int, token_pause: float | None) -> None:
     run(host, port, **({} if token_pause is None else {"token_pause": token_pause}))
 
 
-@main.group(epilog=_examples("zurelay keys new team-a", "zurelay keys list", "zurelay keys revoke team-a"))
-def keys() -> None:
-    """Make, list and revoke API keys. The file holds digests, never a key."""
-
-
-@keys.command(
-    "new",
-    epilog=_examples(
-        "zurelay keys new team-a",
-        'zurelay keys new team-b --model zurelay-auto --model "claude-*" --usd-per-day 50',
-        "zurelay keys new contractor --expires 2027-01-01",
-    ),
-)
-@click.argument("name")
-@click.option("--model", "models", multiple=True, metavar="GLOB", help="A model that it may use; default: all. Repeat.")
-@click.option("--no-smart-routing", is_flag=True, help="No other model answers in place of the one asked for.")
-@click.option("--requests-per-minute", type=click.IntRange(1), metavar="N")
-@click.option("--tokens-per-minute", type=click.IntRange(1), metavar="N")
-@click.option("--usd-per-day", metavar="USD")
-@click.option("--usd-per-month", metavar="USD")
-@click.option("--expires", type=_TIME, metavar="DATE", help="2027-01-01 or 2027-01-01T00:00:00Z.")
-def keys_new(name: str, **rules: Any) -> None:
-    """Print a new key, once, and its entry for keys.yaml. Nothing is written."""
-    import secrets
-
-    from zurelay import keysedit, keysfile, report
-    from zurelay.problems import SettingsError
-
-    key = keysedit.new_key(secrets.token_bytes(keysedit.SECRET_BYTES))
-    entry = keysedit.entry(name, key, _rules(rules))
-    try:
-        keysfile.parse(f"keys:\n{entry}\n")
-    except SettingsError as error:
-        told = (f"{problem.path.removeprefix('keys[0].')}: {problem.message}" for problem in error.problems)
-        raise click.UsageError("; ".join(told)) from None
-    report.new_key(key, entry)
-
-
-def _rules(given: dict[str, Any]) -> Any:
-    from zurelay import keysedit
-    from zurelay.model import UsageLimits
-
-    expires: dt.datetime | None = given["expires"]
-    return keysedit.Rules(
-        models=tuple(given["models"]),
-        smart_routing=not given["no_smart_routing"],
-        limits=UsageLimits(
-            requests_per_minute=given["requests_per_minute"],
-            tokens_per_minute=given["tokens_per_minute"],
-            usd_per_day=_usd(given["usd_per_day"]),
-            usd_per_month=_usd(given["usd_per_month"]),
-        ),
-        expires=None if expires is None else expires.replace(tzinfo=dt.UTC),
-    )
-
-
-def _usd(text: str | None) -> decimal.Decimal | None:
-    try:
-        return None if text is None else decimal.Decimal(text)
-    except decimal.InvalidOperation:
-        raise click.UsageError(f"{text!r} is no amount of USD, such as 50 or 0.5") from None
-
-
-def _keys_option(function: F) -> F:
-    return click.option(
-        "--keys", "file", type=_FILE, default=Path("keys.yaml"), show_default=True, help="The file of the keys."
-    )(function)
-
-
-@keys.command("list", epilog=_examples("zurelay keys list", "zurelay keys list --keys /etc/zurelay/keys.yaml --json"))
-@_keys_option
-@click.option("--json", "as_json", is_flag=True, help="Print {keys: [{name, state, models, ...}]}.")
-def keys_list(file: Path, as_json: bool) -> None:
-    """List the keys of a file with their rules."""
-    from zurelay import keysfile, report
-
-    report.keys(_edited(file, keysfile.parse), as_json=as_json)
-
-
-@keys.command("revoke", epilog=_examples("zurelay keys revoke team-a --keys keys.yaml"))
-@click.argument("name")
-@_keys_option
-def keys_revoke(name: str, file: Path) -> None:
-    """Set `disabled: true` at a key.
-
-    All else in the file stays as it is, comments too.
-    """
-    from zurelay import keysedit
-    from zurelay.supervise import rundir
-
-    changed = _edited(file, lambda source: keysedit.revoke(source, name))
-    rundir.replace(file, changed)
-    click.echo(f"{name} is revoked in {file}; a running zurelay takes it up within 5 seconds.", err=True)
-
-
-T = TypeVar("T")
-
-
-def _edited(file: Path, work: Callable[[str], T]) -> T:
-    """Do something with a keys file's text; problems end the command."""
-    from zurelay import keysedit
-    from zurelay.problems import SettingsError
-    from zurelay.supervise import loading
-
-    try:
-        return work(loading.read(file))
-    except loading.LoadError as error:
-        raise click.ClickException(str(error)) from None
-    except SettingsError as error:
-        raise click.ClickException("\n".join(f"{file}: {problem}" for problem in error.problems)) from None
-    except keysedit.KeysEditError as error:
-        raise click.ClickException(str(error)) from None
+main.add_command(keys)
+main.add_command(usage)

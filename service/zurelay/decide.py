@@ -6,36 +6,32 @@ from collections.abc import Iterable
 
 import msgspec
 
-from zurelay import effort, fit, selection
+from zurelay import effort, fit, permits, selection
 from zurelay.access import Caller
 from zurelay.auto import content
 from zurelay.auto.classify import Verdict, classify
-from zurelay.catalog import Catalog, RouteFacts
+from zurelay.candidates import Facts, attempts_of
+from zurelay.catalog import Catalog
 from zurelay.errors import Forbidden, InvalidRequest
-from zurelay.model import AUTO_ID, Auto, Category, Effort, Endpoint, Format, Model, Params
+from zurelay.model import AUTO_ID, Auto, Category, Effort, Endpoint, Format, Model
 from zurelay.plan import MOST_ATTEMPTS, Attempt, Plan, tries
 from zurelay.request import ChatRequest
+from zurelay.rules import Finding, Rules
 from zurelay.selection import LeftOut
 from zurelay.translatable import Translatable
 
-
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision needs beside the request: who calls, what the headers ask, which routes are set aside."""
-
-    caller: Caller
-    request_id: str
-    fallback: bool | None = None
-    set_aside: frozenset[str] = frozenset()
+__all__ = ["Decision", "Facts", "decide"]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan, and what led to it. `verdict` is Auto's, where Auto was asked."""
+    """The plan, and what led to it. `verdict` is Auto's, where Auto was asked; `findings` are the policies'."""
 
     plan: Plan
     asked: str
     effort_asked: Effort | None
     left_out: tuple[LeftOut, ...] = ()
     verdict: Verdict | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def decide(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
@@ -50,28 +46,55 @@ def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Fact
     """Plan a request for Auto: smart-routing settings don't change it, the key must allow it as a whole (SPEC 6)."""
     if not facts.caller.may_use_auto:
         raise Forbidden(f"This key may not use {AUTO_ID}. GET /v1/models lists what it may use.", param="model")
+    permits.demand_auto(facts.rules, request)
     lists = _auto_models(catalog, auto, request.endpoint)
+    lists, denied = _permitted(catalog, lists, facts.rules, request.endpoint)
     every = tuple(model for models in lists.values() for model in models)
     if not every:
+        permits.refuse(next(iter(denied.values()), None))
         raise InvalidRequest(f"{AUTO_ID} has no model that answers this endpoint: use another.", param="model")
     level = None
     if request.effort_word is not None:
         level = effort.parse(request.effort_word, every, request.effort_param)
     verdict = classify(content.read(request.body), auto.thresholds)
-    chosen = selection.select(lists, verdict.category, request, level)
+    chosen = selection.select(lists, verdict.category, request, permits.capped(level, facts.rules))
     said = Translatable(request)
     attempts: list[Attempt] = []
-    left_out = list(chosen.left_out)
+    left_out = [LeftOut(name, finding.why) for name, finding in denied.items()]
+    left_out += chosen.left_out
     for model in chosen.models:
         refusal = _unsayable(catalog, model, said)
         if refusal is None:
-            attempts += tries(_attempts(catalog, model, request, facts, level, said, named=False))
+            attempts += tries(attempts_of(catalog, model, request, facts, level, said, named=False))
         elif model is chosen.models[-1] and not attempts:
             raise refusal
         else:
             left_out.append(LeftOut(model.id, refusal.message))
     plan = _plan(catalog, request, facts, level, attempts, AUTO_ID)
-    return Decision(plan=plan, asked=AUTO_ID, effort_asked=level, left_out=tuple(left_out), verdict=verdict)
+    return Decision(
+        plan=plan,
+        asked=AUTO_ID,
+        effort_asked=level,
+        left_out=tuple(left_out),
+        verdict=verdict,
+        findings=tuple(denied.values()),
+    )
+
+
+def _permitted(
+    catalog: Catalog, lists: dict[Category, tuple[Model, ...]], rules: Rules, endpoint: Endpoint
+) -> tuple[dict[Category, tuple[Model, ...]], dict[str, Finding]]:
+    """Leave out what the policies deny to Auto."""
+    denied = {
+        model.id: finding
+        for models in (lists.values() if rules else ())
+        for model in models
+        if (finding := permits.against(rules, catalog, model, endpoint, picked_by_auto=True)) is not None
+    }
+    if not denied:
+        return lists, denied
+    kept = {category: tuple(m for m in models if m.id not in denied) for category, models in lists.items()}
+    return kept, denied
 
 
 def _auto_models(catalog: Catalog, auto: Auto, endpoint: Endpoint) -> dict[Category, tuple[Model, ...]]:
@@ -91,12 +114,19 @@ def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decis
     """Plan a request for a model that the client named, and those that may answer in its place."""
     named = catalog.find(request.model, allowed=facts.caller.may_use)
     facts.caller.demand(named)
+    permits.demand(facts.rules, catalog, named, request)
     others = _others(catalog, request, facts, named)
     asked = _asked_effort(request, named)
     said = Translatable(request)
     left_out: list[LeftOut] = []
+    findings: list[Finding] = []
     models = [named]
     for model in others:
+        finding = permits.against(facts.rules, catalog, model, request.endpoint)
+        if finding is not None:
+            findings.append(finding)
+            left_out.append(LeftOut(model.id, finding.why))
+            continue
         why = _mute(catalog, model, request) or unfit(model, request, facts.caller)
         if why is None and (refusal := _unsayable(catalog, model, said)) is not None:
             why = refusal.message
@@ -106,9 +136,9 @@ def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decis
             models.append(model)
     attempts: list[Attempt] = []
     for model in models:
-        attempts += tries(_attempts(catalog, model, request, facts, asked, said, named=model is named))
+        attempts += tries(attempts_of(catalog, model, request, facts, asked, said, named=model is named))
     plan = _plan(catalog, request, facts, asked, attempts[:MOST_ATTEMPTS], named.id)
-    return Decision(plan=plan, asked=named.id, effort_asked=asked, left_out=tuple(left_out))
+    return Decision(plan=plan, asked=named.id, effort_asked=asked, left_out=tuple(left_out), findings=tuple(findings))
 
 
 def _mute(catalog: Catalog, model: Model, request: ChatRequest) -> str | None:
@@ -140,8 +170,9 @@ def _others(catalog: Catalog, request: ChatRequest, facts: Facts, named: Model) 
     if request.endpoint is Endpoint.COUNT_TOKENS:
         return []
     listed = [_listed(catalog, name, facts.caller) for name in request.models or ()]
-    on = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
-    if not on:
+    asked = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
+    said = facts.rules.smart_routing
+    if not (asked if said is None else said):
         return []
     if request.models is None:
         listed = [catalog.find(name) for name in named.fallbacks]
@@ -161,68 +192,6 @@ def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
     return catalog.find(name, param="models", allowed=caller.may_use)
 
 
-def _attempts(
-    catalog: Catalog,
-    model: Model,
-    request: ChatRequest,
-    facts: Facts,
-    asked: Effort | None,
-    said: Translatable,
-    *,
-    named: bool,
-) -> list[Attempt]:
-    """The attempts of a model's routes, those apart that would drop a named model's field or are set aside."""
-    routes = list(catalog.routes_for(model, request.endpoint))
-    if named:
-        _demand_routes(routes, model, request)
-        routes = _routes_that_take_all(routes, model, request)
-    level = effort.applied(asked, model)
-    if len({route.format for route in routes}) > 1:  # else all can say it, or the attempt tells what can't be said
-        routes = [route for route in routes if said.refusal(route.format, level, named=named) is None]
-    ready = [route for route in routes if route.cluster not in facts.set_aside]
-    return [
-        Attempt(
-            cluster=route.cluster,
-            provider=route.provider,
-            model=model.id,
-            upstream=route.upstream,
-            format=route.format,
-            path=route.path(request.endpoint),
-            window=model.context_window,
-            effort=level.name if level is not None else None,
-            shown_effort=effort.shown(level, model),
-            named=named,
-            max_output=model.max_output,
-            rename=route.params.rename,
-            drop=route.params.drop,
-        )
-        for route in ready or routes
-    ]
-
-
-def _demand_routes(routes: list[RouteFacts], model: Model, request: ChatRequest) -> None:
-    if not routes:
-        what = "count tokens" if request.endpoint is Endpoint.COUNT_TOKENS else "answer /v1/messages"
-        raise InvalidRequest(
-            f"{model.id} does not {what}: ask a model that has a route of Anthropic's format, or use "
-            "/v1/chat/completions.",
-            param="model",
-        )
-
-
-def _routes_that_take_all(routes: list[RouteFacts], model: Model, request: ChatRequest) -> list[RouteFacts]:
-    taking = [route for route in routes if not refused_fields(route.params, request)]
-    if not taking:
-        field = refused_fields(routes[0].params, request)[0]
-        raise InvalidRequest(f"{model.id} does not take {field}: leave it out.", param=field)
-    return taking
-
-
-def refused_fields(params: Params, request: ChatRequest) -> list[str]:
-    """List the request's fields that would be dropped; a rename covers a field that is in both."""
-    return [field for field in params.drop if field not in params.rename and request.document.raw(field) is not None]
-
-
 def _plan(
     catalog: Catalog,
     request: ChatRequest,
@@ -232,7 +201,7 @@ def _plan(
     asked_id: str,
 ) -> Plan:
     times = catalog.settings.timeouts
-    high = effort.is_high(level)
+    high = effort.is_high(permits.capped(level, facts.rules))
     return Plan(
         request_id=facts.request_id,
         endpoint=request.endpoint,
@@ -243,6 +212,7 @@ def _plan(
         length=min(len(attempts), MOST_ATTEMPTS),
         asked=asked_id,
         key=facts.caller.key.name if facts.caller.key is not None else None,
+        workload=facts.caller.workload.name if facts.caller.workload is not None else "",
         stream=request.stream,
         hide_thinking=not request.wants_thinking,
     )

@@ -41,12 +41,15 @@ def nearest(asked: Effort, levels: tuple[Effort, ...]) -> Effort:
 
 
 def applied(asked: Effort | None, model: Model, cap: Effort | None = None) -> Effort | None:
-    """Give the level to send to this model; None sends none and leaves the model its default."""
+    """Give the level to send to this model; None sends none and leaves the model its default.
+
+    A default that nobody knows may be above the cap: then the cap is sent.
+    """
     if model.reasoning is None:
         return None
     if cap is not None:
         default = model.reasoning.default
-        if asked is None and (default is None or default <= cap):
+        if asked is None and default is not None and default <= cap:
             return None
         asked = cap if asked is None else min(asked, cap)
         levels = tuple(level for level in model.reasoning.levels if level <= cap)

@@ -16,6 +16,7 @@ ZurelayError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -135,6 +136,22 @@ class LimitExceeded(ZurelayError):
     type = "rate_limit_error"
     anthropic_type = "rate_limit_error"
     code = "rate_limit_exceeded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        retry_after: int | None = None,
+        should_retry: bool | None = None,
+        standing: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, retry_after=retry_after, should_retry=should_retry)
+        self.standing = standing or {}
+
+    def headers(self) -> dict[str, str]:
+        """Give also where the caller stands with its limits."""
+        return {**super().headers(), **self.standing}
 
 
 class ModelUnavailable(ZurelayError):

@@ -25,6 +25,11 @@ class Workload(msgspec.Struct, frozen=True):
     namespace: str
     service_account: str
 
+    @property
+    def name(self) -> str:
+        """The workload, written NAMESPACE/SERVICE_ACCOUNT."""
+        return f"{self.namespace}/{self.service_account}"
+
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """What Envoy says of the other side of a connection: its certificate's URIs, joined by commas, and its address."""

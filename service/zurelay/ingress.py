@@ -9,17 +9,20 @@ from typing import Any
 import grpc.aio
 import msgspec
 
-from zurelay import decide, encoding, exchange, explain, headers, listing, paths, plan, rewrite, wire
+from zurelay import admission, decide, encoding, envoy, exchange, explain, headers, listing, paths, plan, rewrite, wire
 from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
+from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint
 from zurelay.paths import Page
 from zurelay.plan import Plan
-from zurelay.relaying import Relaying
+from zurelay.policy import Matched, scopes, who
+from zurelay.relaying import Relaying, wants_keepalive
 from zurelay.request import ChatRequest
+from zurelay.rules import PolicyDenied
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
@@ -56,6 +59,8 @@ class Ingress:
         except ClientLeftError:
             return
         except ZurelayError as error:
+            if isinstance(error, PolicyDenied):
+                self._worker.recorder.ruled(self._request_id, error.finding, shadow=False)
             await self._refuse(error)
 
     async def _refuse(self, error: ZurelayError) -> None:
@@ -74,29 +79,40 @@ class Ingress:
             raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
         catalog = self._worker.catalog
         asked = paths.target(head.headers.get(":method", ""), path)
-        caller = self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC))
+        caller = self._caller(head)
+        matched = self._worker.policies.match(who(caller))
         if asked.page is Page.MODELS:
-            await self._show(listing.all_models(catalog, caller))
+            await self._show(listing.all_models(catalog, caller, matched.enforced))
         elif asked.page is Page.MODEL:
-            await self._show(listing.one_model(catalog, caller, asked.name))
+            await self._show(listing.one_model(catalog, caller, asked.name, matched.enforced))
         else:
             self._endpoint = _ENDPOINTS[asked.page]
-            await self._chat(catalog, caller, head)
+            await self._chat(catalog, caller, matched, head)
+
+    def _caller(self, head: Head) -> Caller:
+        """Find who calls: Envoy tells of the peer in the metadata of its stream, which no client can write."""
+        told = {str(name): str(value) for name, value in self._context.invocation_metadata() or ()}
+        peer = Peer(uris=told.get(envoy.PEER_URIS, ""), address=told.get(envoy.PEER_ADDRESS, ""))
+        workload = self._worker.identifier.workload(peer, head.headers)
+        return self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC), workload)
 
     async def _show(self, value: dict[str, Any]) -> None:
         found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id}
         await self._context.write(wire.immediate(200, found, msgspec.json.encode(value)))
 
-    async def _chat(self, catalog: Catalog, caller: Caller, head: Head) -> None:
+    async def _chat(self, catalog: Catalog, caller: Caller, matched: Matched, head: Head) -> None:
         limits = catalog.settings.limits
         held = Held(self._worker.bodies, limits.request_body, declared_length(head))
+        keepalive = wants_keepalive(head)
+        planned: Plan | None = None
         try:
             request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
-            planned = self._planned(catalog, caller, request, head)
+            planned = self._planned(catalog, caller, matched, request, head)
+            planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
             if request.stream:
                 relaying = Relaying(self._worker, self._context, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
-                await relaying.run(head)
+                await relaying.run(head, keepalive=keepalive)
             else:
                 await self._hand_on(request, planned, head)
                 large = len(request.document.data) >= _LARGE
@@ -105,6 +121,8 @@ class Ingress:
                     await self._wait_for_end()
         finally:
             held.release()
+            if planned is not None and planned.reservation is not None:
+                self._worker.store.release(planned.reservation)
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
@@ -115,16 +133,21 @@ class Ingress:
         held.decoded(len(decoded))
         return decoded
 
-    def _planned(self, catalog: Catalog, caller: Caller, request: ChatRequest, head: Head) -> Plan:
+    def _planned(self, catalog: Catalog, caller: Caller, matched: Matched, request: ChatRequest, head: Head) -> Plan:
         facts = decide.Facts(
             caller=caller,
             request_id=self._request_id,
+            rules=matched.enforced,
             fallback=switch(head, headers.FALLBACK),
             set_aside=self._worker.routes_aside(),
         )
         decision = decide.decide(catalog, request, facts)
+        for finding in decision.findings:
+            self._worker.recorder.ruled(self._request_id, finding, shadow=False)
+        for finding in explain.foretold(decision, request, matched.shadow):
+            self._worker.recorder.ruled(self._request_id, finding, shadow=True)
         if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("%s", msgspec.json.encode(explain.whole(decision, request, caller)).decode())
+            _log.debug("%s", msgspec.json.encode(explain.whole(decision, request, caller, matched)).decode())
         if switch(head, headers.EXPLAIN, ("1", "0")):
             return msgspec.structs.replace(decision.plan, explained=explain.summary(decision))
         return decision.plan

@@ -209,6 +209,7 @@ def exceeded(refused: Refused) -> LimitExceeded:
         code="insufficient_quota" if spend else "rate_limit_exceeded",
         retry_after=None if refused.wait is None else seconds(refused.wait),
         should_retry=False if spend or refused.wait is None else None,
+        standing=headers(refused),
     )
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from zurelay import permits
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.model import AUTO_ID, Feature, Input, Model
+from zurelay.rules import Rules
 
 _OWNER = "zurelay"
 
 
-def all_models(catalog: Catalog, caller: Caller) -> dict[str, Any]:
+def all_models(catalog: Catalog, caller: Caller, rules: Rules = permits.UNBOUND) -> dict[str, Any]:
     """The list, in catalog order, Auto first."""
-    data = [_entry(model) for model in catalog.models if caller.may_use(model.id)]
-    if catalog.settings.auto is not None and caller.may_use_auto:
+    data = [_entry(model) for model in catalog.models if _may_use(catalog, caller, rules, model)]
+    if _may_use_auto(catalog, caller, rules):
         data.insert(0, _auto_entry(catalog))
     ids = [entry["id"] for entry in data]
     return {
@@ -27,14 +29,22 @@ def all_models(catalog: Catalog, caller: Caller) -> dict[str, Any]:
     }
 
 
-def one_model(catalog: Catalog, caller: Caller, name: str) -> dict[str, Any]:
-    """One model by id or alias; a model that the key may not use isn't there."""
-    if catalog.is_auto(name) and catalog.settings.auto is not None and caller.may_use_auto:
+def one_model(catalog: Catalog, caller: Caller, name: str, rules: Rules = permits.UNBOUND) -> dict[str, Any]:
+    """One model by id or alias; a model that the key or a policy forbids isn't there."""
+    if catalog.is_auto(name) and _may_use_auto(catalog, caller, rules):
         return _auto_entry(catalog)
     model = catalog.get(name)
-    if model is None or not caller.may_use(model.id):
-        raise catalog.unknown(name, allowed=caller.may_use)
+    if model is None or not _may_use(catalog, caller, rules, model):
+        raise catalog.unknown(name, allowed=lambda near: caller.may_use(near) and rules.model(near) is None)
     return _entry(model)
+
+
+def _may_use(catalog: Catalog, caller: Caller, rules: Rules, model: Model) -> bool:
+    return caller.may_use(model.id) and permits.visible(rules, catalog, model)
+
+
+def _may_use_auto(catalog: Catalog, caller: Caller, rules: Rules) -> bool:
+    return catalog.settings.auto is not None and caller.may_use_auto and rules.auto() is None
 
 
 def _entry(model: Model) -> dict[str, Any]:

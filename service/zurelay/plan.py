@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from zurelay.limits import Reservation
 from zurelay.model import Endpoint, Format
 
 MOST_ATTEMPTS = 12  # SPEC 5
@@ -66,7 +67,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The attempts of one request, in order. It travels with the request from filter to filter.
 
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
-    told; `hide_thinking` is for a Messages client that asked for none; times are in seconds.
+    told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
+    request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
+    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer.
     """
 
     request_id: str
@@ -79,6 +82,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked: str
     key: str | None = None
     explained: str | None = None
+    reservation: Reservation | None = None
+    prompt: int = 0
+    output: int = 0
+    workload: str = ""
+    standing: dict[str, str] = {}
     stream: bool = False
     hide_thinking: bool = False
     past: tuple[Past, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from zurelay.access import Caller
 from zurelay.limits import Scope
 from zurelay.model import AUTO_ID, IdentityMode, Key, Match, Policy, Settings, UsageLimits
 from zurelay.problems import Problem
@@ -99,6 +100,21 @@ class Policies:
             shadow=Rules([rule for rule in rules if rule.policy.shadow]),
             scopes=tuple(who.scope(rule.policy) for rule in rules if rule.policy.limits != _UNLIMITED),
         )
+
+
+def who(caller: Caller) -> Who:
+    """Give a caller as policies see it."""
+    workload = caller.workload
+    return Who(
+        namespace=workload.namespace if workload is not None else None,
+        service_account=workload.service_account if workload is not None else None,
+        key=caller.key.name if caller.key is not None else None,
+    )
+
+
+def scopes(caller: Caller, matched: Matched) -> tuple[Scope, ...]:
+    """Give what a caller's requests count in: its key, and the policies that match it."""
+    return matched.scopes if caller.key is None else (key_scope(caller.key), *matched.scopes)
 
 
 def idle(settings: Settings, keys: Iterable[Key]) -> tuple[Problem, ...]:

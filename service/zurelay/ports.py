@@ -6,14 +6,17 @@ from typing import Protocol
 
 import msgspec
 
+from zurelay.limits import Refused
 from zurelay.plan import Attempt, Plan
+from zurelay.rules import Finding
+from zurelay.store import Spent
 from zurelay.usage import Usage
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request.
 
-    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word.
+    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word; `spent` is who pays.
     """
 
     plan: Plan
@@ -22,6 +25,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt | None = None
     usage: Usage | None = None
     finish_reasons: tuple[str, ...] = ()
+    spent: Spent | None = None
 
 
 class Recorder(Protocol):
@@ -32,3 +36,9 @@ class Recorder(Protocol):
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""
+
+    def limited(self, plan: Plan, refused: Refused, *, shadow: bool) -> None:
+        """Take note of a request that a limit refused, or would have refused."""
+
+    def ruled(self, request_id: str, finding: Finding, *, shadow: bool) -> None:
+        """Take note of what a policy had against a request, or would have had."""

@@ -241,6 +241,7 @@ class Relay:
         headers = {
             "content-type": "application/json",
             **request_ids(self._plan.endpoint, self._plan.request_id),
+            **self._plan.standing,
             **error.headers(),
         }
         attempts = attempts or self._head.get(ATTEMPTS)
@@ -256,6 +257,7 @@ def answer_headers(plan: Plan, head: Mapping[str, str]) -> dict[str, str]:
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache",
         **ours,
+        **plan.standing,
         **request_ids(plan.endpoint, plan.request_id),
     }
 

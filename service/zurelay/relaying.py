@@ -42,9 +42,9 @@ class Relaying:
         self._answer: Answer | None = None
         self._sent_again = False
 
-    async def run(self, head: Head) -> None:
+    async def run(self, head: Head, *, keepalive: bool) -> None:
         """Relay until the end, or until the client leaves; then the provider's request ends too."""
-        relay = self._relay(keepalive=_keepalive(head))
+        relay = self._relay(keepalive=keepalive)
         call: EgressCall | None = None
         try:
             call = await self._open(head)
@@ -157,7 +157,7 @@ class Relaying:
     def _record(self, relay: Relay) -> None:
         left = relay.outcome is Outcome.UNDER_WAY
         number = self._answer.headers.get("x-zurelay-attempts", "0") if self._answer is not None else "0"
-        self._worker.recorder.finished(
+        self._worker.finish(
             Record(
                 plan=self._plan,
                 number=int(number),
@@ -169,7 +169,8 @@ class Relaying:
         )
 
 
-def _keepalive(head: Head) -> bool:
+def wants_keepalive(head: Head) -> bool:
+    """Read x-zurelay-keepalive."""
     value = head.headers.get(headers.KEEPALIVE, "on").strip().lower()
     if value not in ("on", "off"):
         raise InvalidRequest(f"{headers.KEEPALIVE} is {value[:20]!r}: send on or off.", param=headers.KEEPALIVE)

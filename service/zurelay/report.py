@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zurelay.model import Key
+from zurelay.problems import Problem
 from zurelay.supervise.loading import FileProblem, Loaded
 
 
@@ -50,11 +51,14 @@ def problems(found: tuple[FileProblem, ...], *, as_json: bool) -> None:
     console.print(Text(f"{count}; nothing would start", "red"))
 
 
-def good(file: Path, loaded: Loaded, *, as_json: bool) -> None:
-    """Say that a configuration can be used."""
+def good(file: Path, loaded: Loaded, warnings: tuple[Problem, ...], *, as_json: bool) -> None:
+    """Say that a configuration can be used, and what is odd in it."""
     if as_json:
-        _json({"ok": True, "problems": []})
+        _json({"ok": True, "problems": [], "warnings": [msgspec.structs.asdict(each) for each in warnings]})
         return
+    console = _console(errors=True)
+    for each in warnings:
+        console.print(Text.assemble((f"{file}: ", "bold"), ("warning: ", "yellow"), str(each)))
     found = loaded.settings
     told = f"{len(found.models)} models, {len(found.providers)} providers, {len(loaded.keys)} keys"
     _console().print(Text.assemble((f"{file}: ", "bold"), ("good", "green"), f": {told}"))
@@ -116,3 +120,21 @@ def _shown(value: Any) -> str:
             return " ".join(f"{name}={limit}" for name, limit in value.items()) or "-"
         case _:
             return str(value)
+
+
+def table(lines: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
+    """Print a table with a heading and a total: ruled on a terminal, else with tabs. Notes go to standard error."""
+    console = _console()
+    if console.is_terminal:
+        shown = Table(show_footer=True)
+        for place, heading in enumerate(lines[0]):
+            numeric = any(line[place][:1].isdigit() for line in lines[-1:])
+            shown.add_column(heading, footer=lines[-1][place], justify="right" if numeric else "left")
+        for line in lines[1:-1]:
+            shown.add_row(*map(Text, line))
+        console.print(shown, soft_wrap=False)
+    else:
+        for line in lines:
+            click.echo("\t".join(line))
+    for note in notes:
+        _console(errors=True).print(note)

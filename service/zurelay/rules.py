@@ -85,6 +85,10 @@ class Rules:
         capped = [(rule.policy.effort_max, rule.policy.name) for rule in rules if rule.policy.effort_max is not None]
         self._cap = min(capped, default=None)
 
+    def __bool__(self) -> bool:
+        """Whether any policy says anything."""
+        return bool(self._rules)
+
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The policies, in the order of the configuration."""
@@ -178,7 +182,17 @@ def _finding(policy: Policy, effect: Effect, what: str) -> Finding:
 _PARAMS = {Effect.MODEL: "model", Effect.INPUT: "messages"}
 
 
-def denied(finding: Finding) -> Forbidden:
+class PolicyDenied(Forbidden):
+    """A policy leaves nothing to answer with."""
+
+    code = "policy_denied"
+
+    def __init__(self, finding: Finding) -> None:
+        told = finding.why[0].upper() + finding.why[1:]
+        super().__init__(f"{told}.", param=_PARAMS.get(finding.effect))
+        self.finding = finding
+
+
+def denied(finding: Finding) -> PolicyDenied:
     """Make the 403 of a finding that leaves nothing to answer with."""
-    told = finding.why[0].upper() + finding.why[1:]
-    return Forbidden(f"{told}.", code="policy_denied", param=_PARAMS.get(finding.effect))
+    return PolicyDenied(finding)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -15,12 +16,15 @@ import grpc.aio
 import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from zurelay import keysfile, settings
+from zurelay import keysfile, settings, stores
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
+from zurelay.store import Store, StoreError, StoreUnavailableError
 from zurelay.worker import Worker
+
+_log = logging.getLogger("zurelay")
 
 _OPTIONS = [
     # A buffered body is one message, as large as limits.request_body says; Envoy and the sidecar bound it before.
@@ -58,6 +62,8 @@ class WorkerServer:
         self._worker = worker
         self._recorder = recorder
         self._health = health.aio.HealthServicer()
+        self._store: Store | None = None
+        self._place: tuple[str | None, str | None] | None = None
 
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
@@ -72,6 +78,7 @@ class WorkerServer:
             sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
             sys.stdout.buffer.flush()
         await server.stop(grace=None)
+        await _close(self._store)
 
     async def _obey(self, command: Command) -> Reply:
         if command.op == "configure":
@@ -89,14 +96,36 @@ class WorkerServer:
             found, keys = await asyncio.to_thread(_read, command)
         except settings.SettingsError as error:
             return Reply(op="problem", problem=str(error))
-        self._worker.configure(found, keys)
+        old = self._store
+        try:
+            await self._open(found)
+        except StoreError as error:
+            return Reply(op="problem", problem=str(error))
+        self._worker.configure(found, keys, self._store)
+        if old is not self._store:
+            await _close(old)
         await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
         return Reply(op="configured")
+
+    async def _open(self, found: Settings) -> None:
+        """Open the store, unless it is the one that is open."""
+        if self._place != stores.place(found.store):
+            self._store = await stores.open_store(found.store)
+            self._place = stores.place(found.store)
+
+
+async def _close(store: Store | None) -> None:
+    """Write what was settled there; what can't be written now is lost."""
+    try:
+        if store is not None:
+            await store.close()
+    except StoreUnavailableError as error:
+        _log.error("the store is away, so that the last spend is lost: %s", error)
 
 
 def _read(command: Command) -> tuple[Settings, tuple[Key, ...]]:
     found = settings.parse(command.config, environ=_AnyVariable(), readable=lambda _: True)
-    return found, keysfile.parse(command.keys) if command.keys else ()
+    return found, keysfile.bind(keysfile.parse(command.keys), found) if command.keys else ()
 
 
 class _AnyVariable(Mapping[str, str]):
@@ -115,6 +144,7 @@ class _AnyVariable(Mapping[str, str]):
 async def _standard_input() -> asyncio.StreamReader:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 30)
+    loop.add_signal_handler(signal.SIGTERM, reader.feed_eof)  # so that the store is closed, whoever ends us
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
     return reader
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 
+import msgspec
+
+from zurelay import settlement
 from zurelay.access import KeyRing
 from zurelay.catalog import Catalog
 from zurelay.errors import GatewayUnavailable, TooLarge
-from zurelay.model import Key, Settings
-from zurelay.ports import Recorder
+from zurelay.identity import Identifier
+from zurelay.model import Identity, Key, Settings
+from zurelay.policy import Policies
+from zurelay.ports import Record, Recorder
+from zurelay.store import Store
 
 
 class Bodies:
@@ -92,11 +98,17 @@ class Worker:
         self._aside: dict[str, float] = {}
         self._catalog: Catalog | None = None
         self._keys: KeyRing | None = None
+        self._store: Store | None = None
+        self.policies = Policies(())
+        self.identifier = Identifier(Identity())
 
-    def configure(self, settings: Settings, keys: tuple[Key, ...]) -> None:
-        """Put a configuration in force; requests under way keep the one they began with."""
+    def configure(self, settings: Settings, keys: tuple[Key, ...], store: Store | None = None) -> None:
+        """Put a configuration in force; those under way keep theirs, but settle in the new store."""
         self._catalog = Catalog(settings)
         self._keys = KeyRing(keys, settings.auth.require)
+        self._store = store or self._store
+        self.policies = Policies(settings.policies)
+        self.identifier = Identifier(settings.identity)
         # Workers share the bound evenly; each can hold one body of the largest size.
         self.bodies.resize(max(settings.limits.bodies_in_flight // self._workers, settings.limits.request_body))
 
@@ -113,6 +125,24 @@ class Worker:
         if self._keys is None:
             raise GatewayUnavailable("The gateway is starting. Try again in a second.", retry_after=1)
         return self._keys
+
+    @property
+    def store(self) -> Store:
+        """The store in force."""
+        if self._store is None:
+            raise GatewayUnavailable("The gateway is starting. Try again in a second.", retry_after=1)
+        return self._store
+
+    def finish(self, record: Record) -> None:
+        """Put a request that has ended on record, and settle what it held. Called once for each, in any worker."""
+        plan, attempt = record.plan, record.attempt
+        if plan.reservation is not None:
+            model = self.catalog.get(attempt.model) if attempt is not None else None
+            price = model.price if model is not None else None
+            spent = settlement.spent(plan, attempt, record.outcome, record.usage, price)
+            self.store.settle(plan.reservation, spent)
+            record = msgspec.structs.replace(record, spent=spent)
+        self.recorder.finished(record)
 
     def set_aside(self, cluster: str, seconds: int) -> None:
         """Leave a route out of new plans for a while (SPEC 5)."""

@@ -78,10 +78,11 @@ def load(path: Path, environ: Mapping[str, str], *, elsewhere: bool = False) -> 
     keys_text = read(keys_path)
     try:
         keys = keysfile.parse(keys_text)
+        if unpriced := settings.unpriced(found, keys):
+            raise _problems(path, unpriced)
+        keys = keysfile.bind(keys, found)
     except SettingsError as error:
         raise _problems(keys_path, error.problems) from None
-    if unpriced := settings.unpriced(found, keys):
-        raise _problems(path, unpriced)
     return Loaded(text=text, keys_text=keys_text, settings=resolve(found, base), keys=keys)
 
 

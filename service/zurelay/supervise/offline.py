@@ -10,6 +10,8 @@ from typing import Any
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.explain import explained
+from zurelay.identity import Workload
+from zurelay.policy import Policies
 from zurelay.supervise import loading
 
 
@@ -17,14 +19,16 @@ class NoSuchKeyError(Exception):
     """The keys file has no key of that name."""
 
 
-def decider(config: Path, key_name: str | None) -> Callable[[bytes], dict[str, Any]]:
-    """Give what decides requests by a configuration, for the key of a name or for nobody in particular."""
+def decider(config: Path, key_name: str | None, workload: Workload | None = None) -> Callable[[bytes], dict[str, Any]]:
+    """Give what decides requests by a configuration, for a key and a workload, or for nobody in particular."""
     loaded = loading.load(config, os.environ, elsewhere=True)
     catalog = Catalog(loaded.settings)
-    caller = Caller()
+    policies = Policies(loaded.settings.policies)
+    key = None
     if key_name is not None:
         found = next((key for key in loaded.keys if key.name == key_name), None)
         if found is None:
             raise NoSuchKeyError(f"there is no key {key_name!r} in {loaded.settings.auth.keys or 'the configuration'}")
-        caller = Caller(key=found)
-    return lambda body: explained(catalog, body, caller)
+        key = found
+    caller = Caller(key=key, workload=workload)
+    return lambda body: explained(catalog, body, caller, policies)

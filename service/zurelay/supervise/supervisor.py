@@ -14,7 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from zurelay import envoy
+from zurelay import envoy, stores
+from zurelay.store import StoreError
 from zurelay.supervise import demo, machine, ready, rundir
 from zurelay.supervise.instance import Instance, Shape
 from zurelay.supervise.loading import Loaded, LoadError, load
@@ -47,6 +48,7 @@ class FailedError(Exception):
 _PROBLEMS = (
     FailedError,
     LoadError,
+    StoreError,
     demo.SimulatorError,
     machine.NoEnvoyError,
     machine.PortTakenError,
@@ -102,6 +104,7 @@ async def _until_told(main: Callable[[list[Kill]], Awaitable[None]]) -> int:
 async def _up(options: Options, kills: list[Kill]) -> None:
     binary = machine.envoy_binary(options.envoy_binary, os.environ)
     loaded = _load(options, None)
+    _check_store(options, loaded)
     machine.check_free(loaded.settings.listen, "listen")
     machine.check_free(loaded.settings.status, "status")
     files = _raise_file_limit()
@@ -129,6 +132,7 @@ async def _up(options: Options, kills: list[Kill]) -> None:
 
 async def _sidecar(options: Options, kills: list[Kill]) -> None:
     loaded = _load(options, None, elsewhere=True)
+    _check_store(options, loaded)
     files = _raise_file_limit()
     with rundir.run_directory(options.run_dir) as directory:
         # Envoy has another file system: the authorities that we know are handed to it.
@@ -197,6 +201,12 @@ def _load(options: Options, provider_port: int | None, *, elsewhere: bool = Fals
     if options.status_port is not None:
         status = msgspec.structs.replace(status, port=options.status_port)
     return msgspec.structs.replace(loaded, settings=msgspec.structs.replace(settings, listen=listen, status=status))
+
+
+def _check_store(options: Options, loaded: Loaded) -> None:
+    """See that the store can be used before anything starts; the demo's is made in its run directory."""
+    if options.config is not None:
+        stores.check(loaded.settings.store)
 
 
 def _home(options: Options, directory: rundir.RunDirectory) -> Path:
