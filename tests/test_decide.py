@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -398,6 +399,67 @@ def test_laws_of_every_plan(models: list[str], fallback: bool | None, key_says: 
 def test_a_number_out_of_range_in_a_field_of_the_clients_is_no_hindrance() -> None:
     raw = body(messages=HELLO)[:-1] + b', "seed": 1e400}'
     assert BOTH == " ".join(decide(ALL, ChatRequest.parse(raw, Endpoint.CHAT), facts()).plan.clusters)
+
+
+CLAUDE = model("claude", "claudes", messages=False)
+MIXED = model("mixed", "claudes", "one", messages=True)
+FORMATS = catalog(FIRST, CLAUDE, MIXED, SECOND)
+CLAUDES = msgspec.structs.replace(FORMATS.settings.providers["claudes"], format=Format.ANTHROPIC)
+BOTH_FORMATS = Catalog(
+    msgspec.structs.replace(FORMATS.settings, providers={**FORMATS.settings.providers, "claudes": CLAUDES})
+)
+CANNOT = {
+    "several answers: no Claude in another's place": (
+        {"n": 2, "models": ["claude", "second"]},
+        OWN + " second/three second/three",
+    ),
+    "one answer: a Claude too": ({"models": ["claude"]}, OWN + " claude/claudes claude/claudes"),
+    "a seed is only dropped": ({"seed": 1, "models": ["claude"]}, OWN + " claude/claudes claude/claudes"),
+    "the routes that can, in another's place": ({"n": 2, "models": ["mixed"]}, OWN + " mixed/one mixed/one"),
+    "the routes that can, of the named": ({"model": "mixed", "n": 2}, "mixed/one mixed/one"),
+    "of the named, a field is not dropped": ({"model": "mixed", "seed": 1}, "mixed/one mixed/one"),
+    "all routes of the named": ({"model": "mixed"}, "mixed/claudes mixed/claudes mixed/one"),
+    "the named one's only route: the attempt tells": ({"model": "claude", "n": 2}, "claude/claudes claude/claudes"),
+}
+
+
+@pytest.mark.parametrize(("fields", "expected"), CANNOT.values(), ids=CANNOT)
+def test_routes_whose_format_cannot_say_the_request_are_left_out(fields: dict[str, Any], expected: str) -> None:
+    assert expected == clusters(decided(BOTH_FORMATS, **fields))
+
+
+def test_a_model_that_cannot_be_told_is_left_out_with_the_reason() -> None:
+    (found,) = decided(BOTH_FORMATS, n=2, models=["claude"]).left_out
+    assert ("claude", True) == (found.model, "`n`" in found.why)
+
+
+def test_auto_leaves_out_what_cannot_be_told_and_refuses_where_none_is_left() -> None:
+    def auto(*names: str) -> Catalog:
+        return Catalog(
+            msgspec.structs.replace(BOTH_FORMATS.settings, auto=Auto(simple=names, standard=names, complex=names))
+        )
+
+    assert "first/one first/one first/two" == clusters(decided(auto("claude", "first"), model="auto", n=2))
+    with pytest.raises(InvalidRequest) as caught:
+        decided(auto("claude"), model="auto", n=2)
+    assert caught.value.param == "n"
+
+
+HIDES: dict[str, tuple[Endpoint, dict[str, Any], bool]] = {
+    "chat": (Endpoint.CHAT, {}, False),
+    "messages": (Endpoint.MESSAGES, {}, True),
+    "messages that think": (Endpoint.MESSAGES, {"thinking": {"type": "adaptive"}}, False),
+    "messages with a budget": (Endpoint.MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 9}}, False),
+    "messages that think unseen": (Endpoint.MESSAGES, {"thinking": {"type": "adaptive", "display": "omitted"}}, True),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "fields", "hides"), HIDES.values(), ids=HIDES)
+def test_reasoning_is_hidden_from_a_messages_client_that_asked_for_none(
+    endpoint: Endpoint, fields: dict[str, Any], hides: bool
+) -> None:
+    asked = request(endpoint, model="mixed", max_tokens=9, **fields)
+    assert hides is decide(BOTH_FORMATS, asked, facts()).plan.hide_thinking
 
 
 def bound(**effects: Any) -> Rules:

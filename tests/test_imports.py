@@ -55,7 +55,7 @@ redis_messages usage_report
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
 http1 clock
-sqlite_file chores                              what is kept
+loglines sqlite_file chores                           what is kept
 sqlite_keeper
 store_sqlite store_redis
 stores

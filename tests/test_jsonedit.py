@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zurelay.errors import InvalidRequest
-from zurelay.jsonedit import MAX_DEPTH, MAX_ITEMS, Document, elements
+from zurelay.jsonedit import MAX_DEPTH, MAX_ITEMS, MAX_VALUES, Document, elements
 
 ONCE = frozenset({"model", "messages"})
 SENT = b"""{
@@ -403,3 +403,11 @@ def test_a_field_removed_leaves_the_others_values(data: bytes) -> None:
         left = Document.parse(document.edit({name: None}))
         assert left.names == tuple(sent for sent in document.names if sent != name)
         assert all(left.raw(sent) == document.raw(sent) for sent in left.names)
+
+
+@pytest.mark.parametrize("value", [b"[],", b"0,", b'"",', b"{},"])
+def test_over_a_million_values_are_refused_and_a_million_commas_in_text_are_not(value: bytes) -> None:
+    crowded = b'{"a":[' + value * (MAX_VALUES + 1) + b"0]}"
+    with pytest.raises(InvalidRequest, match="over 1000000 values"):
+        Document.parse(crowded)
+    assert Document.parse(b'{"a":"' + b"[,{" * MAX_VALUES + b'"}').names == ("a",)

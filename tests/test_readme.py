@@ -12,8 +12,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from e2e.harness import free_port
 
+from e2e.harness import free_port
 from zurelay import settings
 
 ROOT = pathlib.Path(__file__).parent.parent

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from decimal import Decimal
-
-import pytest
+from typing import Any
 
 from making import attempt, plan
 from zurelay.limits import Kind, Refused, Scope
+from zurelay.loglines import LogLines
 from zurelay.plan import Past, Reason
 from zurelay.ports import Record
 from zurelay.recorder import LogRecorder
@@ -17,11 +18,24 @@ from zurelay.store import Spent
 from zurelay.usage import Usage
 
 
-def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+class Log:
+    """A recorder and what it writes."""
+
+    def __init__(self) -> None:
+        self._out = io.BytesIO()
+        self._lines = LogLines(self._out)
+        self.recorder = LogRecorder(self._lines)
+
+    def read(self) -> list[dict[str, Any]]:
+        self._lines.wait_until_written()
+        return [json.loads(line) for line in self._out.getvalue().splitlines()]
+
+
+def test_a_request_is_one_line_of_json() -> None:
     answering = attempt(cluster="m/two", provider="two", model="m")
     past = Past(number=1, cluster="m/one", reason=Reason.RETRY_LATER, status=429)
-    recorder = LogRecorder()
-    recorder.finished(
+    log = Log()
+    log.recorder.finished(
         Record(
             plan=plan(answering, past=(past,)),
             number=2,
@@ -31,36 +45,39 @@ def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> No
             finish_reasons=("stop",),
         )
     )
-    line = json.loads(capsys.readouterr().err)
+    (line,) = log.read()
     assert (line["model"], line["provider"], line["attempts"], line["outcome"]) == ("m", "two", 2, "answered")
     assert line["given_up"] == ["m/one: retry_later"]
     assert line["usage"]["prompt"] == 3
     assert line["request_id"].startswith("req_")
 
 
-def test_a_refused_request_has_no_model_that_answered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_request_has_no_model_that_answered() -> None:
     answering = attempt(model="m")
-    LogRecorder().finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="refused"))
-    assert json.loads(capsys.readouterr().err)["model"] is None
+    log = Log()
+    log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="refused"))
+    assert [line["model"] for line in log.read()] == [None]
 
 
-def test_requests_and_attempts_given_up_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_and_attempts_given_up_are_counted() -> None:
     answering = attempt(cluster="m/one", model="m")
-    recorder = LogRecorder()
+    log = Log()
     for _ in range(2):
-        recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered"))
-    recorder.gave_up(plan(answering), 1, "status")
-    assert recorder.counters() == {
+        log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered"))
+    log.recorder.gave_up(plan(answering), 1, "status")
+    assert log.recorder.counters() == {
         'zurelay_requests_total{model="m",outcome="answered"}': 2,
         'zurelay_attempts_given_up_total{route="m/one",reason="status"}': 1,
+        "zurelay_log_lines_dropped_total": 0,
     }
-    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert len(log.read()) == 2
 
 
-def test_costs_policies_and_limits_are_counted_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_costs_policies_and_limits_are_counted_and_told() -> None:
     answering = attempt(cluster="m/one", model="m")
     spent = Spent(usd=Decimal("0.25"), ours=Decimal("0.5"))
-    recorder = LogRecorder()
+    log = Log()
+    recorder = log.recorder
     for _ in range(2):
         recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered", spent=spent))
     scope = Scope(name="policy:p key:team", label="The policy p")
@@ -72,7 +89,7 @@ def test_costs_policies_and_limits_are_counted_and_told(capsys: pytest.CaptureFi
     assert 1.0 == counters['zurelay_own_cost_usd_total{model="m"}']
     assert 1 == counters['zurelay_limits_hit_total{scope="policy:p",limit="requests_per_minute",shadow="true"}']
     assert 1 == counters['zurelay_policy_effects_total{policy="p",effect="model",shadow="false"}']
-    first, _, limit, rule = map(json.loads, capsys.readouterr().err.splitlines())
+    first, _, limit, rule = log.read()
     assert ("0.25", "0.50") == (first["usd"], first["ours_usd"])
     assert ("policy:p", "requests_per_minute", True) == (limit["rule"], limit["effect"], limit["shadow"])
     assert ("policy:p", "model", "why") == (rule["rule"], rule["effect"], rule["why"])

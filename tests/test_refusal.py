@@ -246,3 +246,26 @@ def test_any_text_is_a_wait_or_none(text: str) -> None:
 )
 def test_the_client_waits_for_the_soonest(named: list[int], expected: int) -> None:
     assert expected == refusal.wait(named)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Invalid value for temperature.", "Invalid value for temperature."),
+        ("upstream http://10.1.2.3:9/v1 failed", "upstream [...] failed"),
+        ("connect to 10.1.2.3:9100 refused", "connect to [...] refused"),
+        ("[fd00::1]:443 refused", "[...] refused"),
+        ("Incorrect API key provided: sk-abc123", "Incorrect API key provided: [...]"),
+        ("bad header Bearer abc.def", "bad header [...]"),
+        ("token 0123456789abcdef0123456789abcdef is unknown", "token [...] is unknown"),
+        ("max is 1.5 and 128000 tokens, not 200000", "max is 1.5 and 128000 tokens, not 200000"),
+        ("field max_completion_tokens_of_the_whole_answer is unknown", None),
+    ],
+)
+def test_a_message_tells_no_address_and_no_secret(said: str, shown: str | None) -> None:
+    assert refusal.scrubbed(said) == (said if shown is None else shown)
+
+
+@pytest.mark.parametrize("text", ["a" * 5_000, "http://" * 1_000, "1." * 3_000, "sk-" * 2_000, "[::" * 2_000])
+def test_scrubbing_is_bounded(text: str) -> None:
+    assert len(refusal.scrubbed(text)) <= refusal.MOST_MESSAGE

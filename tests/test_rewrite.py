@@ -200,3 +200,8 @@ def test_only_the_fields_concerned_change(fields: dict[str, Any], facts: dict[st
     assert untouched == {name: value for name, value in made.items() if name not in concerned}
     assert facts["upstream"] == made["model"]
     assert facts["effort"] == made.get("reasoning_effort")
+
+
+def test_a_level_that_a_policy_asks_for_is_not_sent_to_a_route_that_refuses_the_field() -> None:
+    dropped = attempt(upstream="up", effort="low", drop=("reasoning_effort",))
+    assert b'{"model":"up"}' == rewrite.for_attempt(Document.parse(b'{"model":"m"}'), dropped)

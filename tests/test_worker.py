@@ -23,20 +23,17 @@ def held(bodies: Bodies, declared: int | None = None) -> Held:
     return Held(bodies, LIMIT, declared)
 
 
-def test_a_declared_body_is_held_from_the_start() -> None:
-    bodies = Bodies(1_000)
-    one = held(bodies, 60)
-    assert bodies.held == 60
-    one.grow(40)
-    one.grow(20)
-    assert bodies.held == 60
-    one.release()
-    assert bodies.held == 0
-
-
-def test_an_undeclared_body_is_held_as_it_comes() -> None:
-    bodies = Bodies(1_000)
+def taken(bodies: Bodies, size: int) -> Held:
+    """A body that has come."""
     one = held(bodies)
+    one.grow(size)
+    return one
+
+
+@pytest.mark.parametrize("declared", [None, 60])
+def test_a_body_is_held_as_it_comes_whatever_was_declared(declared: int | None) -> None:
+    bodies = Bodies(1_000)
+    one = held(bodies, declared)
     assert bodies.held == 0
     for size in (10, 20, 30):
         one.grow(size)
@@ -78,16 +75,16 @@ def test_a_decoded_body_counts_by_its_size() -> None:
 
 def test_a_body_that_shrinks_when_decoded_gives_nothing_back_yet() -> None:
     bodies = Bodies(1_000)
-    one = held(bodies, 50)
+    one = taken(bodies, 50)
     one.decoded(20)
     assert bodies.held == 50
 
 
 def test_beyond_all_bodies_in_flight_it_is_503_with_retry_after() -> None:
     bodies = Bodies(150)
-    one = held(bodies, 100)
-    held(bodies, 50)
-    for late in (lambda: held(bodies, 1), lambda: held(bodies).grow(1), lambda: held(bodies, 0).decoded(1)):
+    one = taken(bodies, 100)
+    taken(bodies, 50)
+    for late in (lambda: taken(bodies, 1), lambda: held(bodies, 0).decoded(1)):
         with pytest.raises(GatewayUnavailable) as caught:
             late()
         assert (503, "gateway_unavailable", {"retry-after": "1"}) == (
@@ -97,14 +94,14 @@ def test_beyond_all_bodies_in_flight_it_is_503_with_retry_after() -> None:
         )
     assert bodies.held == 150
     one.release()
-    held(bodies, 100)
+    taken(bodies, 100)
     assert bodies.held == 150
 
 
 def test_a_body_is_given_back_once() -> None:
     bodies = Bodies(1_000)
-    other = held(bodies, 30)
-    one = held(bodies, 60)
+    other = taken(bodies, 30)
+    one = taken(bodies, 60)
     one.release()
     one.release()
     assert bodies.held == 30
@@ -114,12 +111,12 @@ def test_a_body_is_given_back_once() -> None:
 
 def test_a_smaller_bound_takes_nothing_away() -> None:
     bodies = Bodies(1_000)
-    one = held(bodies, 100)
+    one = taken(bodies, 100)
     bodies.resize(50)
     with pytest.raises(GatewayUnavailable):
-        held(bodies, 1)
+        taken(bodies, 1)
     one.release()
-    held(bodies, 50)
+    taken(bodies, 50)
     assert bodies.held == 50
 
 

@@ -92,8 +92,7 @@ class WholeProcessor:
         if verdict.error is not None:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
-        if "json" not in head.headers.get("content-type", ""):
-            shown["content-type"] = "application/json"
+        shown |= {":status": "200", "content-type": "application/json"}
         return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body))
 
     def _limit(self) -> int:
@@ -150,6 +149,7 @@ class StreamProcessor(WholeProcessor):
             return moving_on(verdict, head, self._number, self.suffix)
         if verdict.error is not None:
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
+            shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
         shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster}
         kept = [name for name in stale(head, shown) if name != "content-encoding"]

@@ -18,6 +18,7 @@ from zurelay.sse import Event
 from zurelay.usage import Usage
 
 _MODEL = re.compile(rb'("model"[ \t]*:[ \t]*)"(?:[^"\\]|\\.)*"')
+_MODEL_KEY = b'"model"'
 _BOM = b"\xef\xbb\xbf"
 _BYTES_PER_TOKEN = 4  # of generated text, for the estimate where a provider reports no usage
 
@@ -157,7 +158,13 @@ class ChatStream:
         name stands in an inner object too.
         """
         needle = self._needle
-        if needle is not None and named == self._named and event.whole and event.raw.count(needle) == 1:
+        if (
+            needle is not None
+            and named == self._named
+            and event.whole
+            and event.raw.count(_MODEL_KEY) == 1
+            and needle in event.raw
+        ):
             return event.raw.replace(needle, self._replacement)
         return self._learn(event, data, named)
 

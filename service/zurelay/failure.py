@@ -9,6 +9,8 @@ import msgspec
 from zurelay import refusal
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
 
+LOST_STATUS = 503  # of an answer that Envoy makes itself, where nobody else is there to give one
+
 _KINDS: dict[str, type[ZurelayError]] = {kind.__name__: kind for kind in (InvalidRequest, ModelUnavailable)}
 
 
@@ -91,7 +93,7 @@ def stalled() -> ModelUnavailable:
 
 
 def broken(said: str = "") -> ModelUnavailable:
-    """A stream went wrong or was cut short; `said` is the provider's own message."""
+    """A stream went wrong or was cut short; `said` is the provider's own message, scrubbed."""
     quoted = f" The provider said: {said}" if said else ""
     return ModelUnavailable(f"The model's answer broke off. Try again.{quoted}", retry_after=refusal.DEFAULT_WAIT)
 

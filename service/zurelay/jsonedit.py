@@ -18,6 +18,8 @@ from zurelay.errors import InvalidRequest
 
 MAX_DEPTH = 512
 """Levels of objects and arrays, the outermost one counted (SPEC 3)."""
+MAX_VALUES = 1_000_000
+"""Values of a document, those inside others counted: decoded, each takes a hundred bytes where two were sent."""
 MAX_ITEMS = 100_000
 """Members of a document, or elements of one array, that are taken apart: Anthropic's limit of messages in a request."""
 
@@ -53,6 +55,7 @@ _HALF_PAIR = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\
 _TOO_DEEP = f"The JSON is nested over {MAX_DEPTH} levels deep; send it flatter."
 _TRUNCATED = "Input data was truncated"
 _STEPS = bytes.maketrans(b"[{]},", b"\x01\x01\xff\xff\x00")
+_UP, _LEVEL = b"\x01", b"\x00"
 _NO_STEPS = bytes(set(range(256)) - set(b"[{]},"))
 _WORDS = {"bool": "a boolean", "str": "a string", "int": "an integer", "float": "a number", "null": "null"}
 _WORDS |= {"array": "an array", "object": "an object"}
@@ -80,6 +83,8 @@ class Document:
             if not data.lstrip(b" \t\n\r").startswith(b"{"):
                 _ANY.decode(data)
                 raise InvalidRequest("The body is JSON but no object; send an object: {...}.")
+            if _is_crowded(data):
+                raise InvalidRequest(f"The JSON has over {MAX_VALUES} values; send fewer.")
             if _is_wide(data):
                 raise InvalidRequest(f"The object has over {MAX_ITEMS} fields; send fewer.")
             document = cls(data, list(_MEMBERS.decode(data).items()))
@@ -228,13 +233,25 @@ def _is_wide(data: bytes) -> bool:
     return operator.countOf(_levels(data), 1) > 2 * MAX_ITEMS  # an item that is a container comes back to 1 once more
 
 
+def _is_crowded(data: bytes) -> bool:
+    """Tell whether JSON holds over MAX_VALUES values: each stands behind a bracket or a comma."""
+    if data.count(b",") + data.count(b"[") + data.count(b"{") <= MAX_VALUES:
+        return False
+    _ANY.decode(data)  # only in legal JSON can strings be told from the rest
+    return sum(steps.count(_UP) + steps.count(_LEVEL) for steps in _steps(data)) > MAX_VALUES
+
+
 def _is_deep(data: bytes) -> bool:
     return data.count(b"{") + data.count(b"[") > MAX_DEPTH and max(_levels(data)) > MAX_DEPTH
 
 
 def _levels(data: bytes) -> Iterator[int]:
     """Give the depth of legal JSON after each bracket and at each comma outside strings."""
-    steps = []
+    return itertools.accumulate(memoryview(b"".join(_steps(data))).cast("b"))
+
+
+def _steps(data: bytes) -> Iterator[bytes]:
+    """Give what legal JSON has of brackets and commas outside strings, as bytes: one up, one down, or no step."""
     start = inside = 0
     while start < len(data):
         piece = data[start : start + _WINDOW]
@@ -242,9 +259,8 @@ def _levels(data: bytes) -> Iterator[int]:
             piece = piece[:-1]
         start += len(piece)
         parts = _ESCAPES.sub(b"", piece).split(b'"')
-        steps.append(b"".join(parts[inside::2]).translate(_STEPS, _NO_STEPS))
+        yield b"".join(parts[inside::2]).translate(_STEPS, _NO_STEPS)
         inside ^= (len(parts) - 1) & 1
-    return itertools.accumulate(memoryview(b"".join(steps)).cast("b"))
 
 
 def _illegal(data: bytes, error: Exception) -> InvalidRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import sys
 import time
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ import msgspec
 
 from zurelay import money
 from zurelay.limits import Refused
+from zurelay.loglines import LogLines
 from zurelay.plan import Plan
 from zurelay.ports import Record
 from zurelay.rules import Finding
@@ -49,15 +49,16 @@ class _Rule(msgspec.Struct, kw_only=True):
 class LogRecorder:
     """A Recorder that writes log lines and counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: LogLines) -> None:
         self._counters: collections.Counter[str] = collections.Counter()
         self._costs: dict[str, Decimal] = collections.defaultdict(Decimal)
         self._encoder = msgspec.json.Encoder()
-        self._out = sys.stderr
+        self._lines = lines
 
     def counters(self) -> dict[str, float]:
         """Counts since the start, by metric line."""
-        return {**self._counters, **{name: float(usd) for name, usd in self._costs.items()}}
+        costs = {name: float(usd) for name, usd in self._costs.items()}
+        return {**self._counters, **costs, "zurelay_log_lines_dropped_total": self._lines.dropped}
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
@@ -89,7 +90,7 @@ class LogRecorder:
         self._write(line)
 
     def _write(self, line: _Line | _Rule) -> None:
-        self._out.write(self._encoder.encode(line).decode() + "\n")
+        self._lines.add(self._encoder.encode(line))
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

@@ -39,6 +39,14 @@ _LENGTH_WORDS = re.compile(
 )
 
 
+_MOST_WORD = 200  # characters of a code or a field's name
+# URLs, IP addresses with their ports, bearer tokens, and words long enough to be a key.
+_SECRETS = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://\S{1,500}|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\[[0-9a-fA-F:]{3,45}\](?::\d{1,5})?"
+    r"|\b(?:sk|pk|key|zk|xai|gsk)[-_][A-Za-z0-9_-]{3,}|\b[Bb]earer\s+\S+|\b(?=[A-Za-z0-9_-]*\d)[A-Za-z0-9_-]{32,}\b"
+)
+
+
 class ProviderError(msgspec.Struct, frozen=True):
     """What an error body says, in whichever of the usual shapes."""
 
@@ -58,13 +66,13 @@ def read(body: bytes) -> ProviderError:
     if isinstance(value, list) and value:  # Gemini's OpenAI front answers with a list of one
         value = value[0]
     if not isinstance(value, dict):
-        return ProviderError(message=value[:MOST_MESSAGE]) if isinstance(value, str) else ProviderError()
+        return ProviderError(message=scrubbed(value)) if isinstance(value, str) else ProviderError()
     inner = value.get("error")
     if isinstance(inner, str) and inner:  # Ollama, xAI
-        return ProviderError(inner[:MOST_MESSAGE], _text(value, "code"))
+        return ProviderError(scrubbed(inner), _text(value, "code"))
     holder = inner if isinstance(inner, dict) else value
     message, place = _said(holder)
-    return ProviderError(message[:MOST_MESSAGE], _text(holder, "code"), _text(holder, "param") or place)
+    return ProviderError(scrubbed(message), _text(holder, "code"), _text(holder, "param") or place)
 
 
 def _said(holder: dict[str, Any]) -> tuple[str, str | None]:
@@ -82,7 +90,12 @@ def _said(holder: dict[str, Any]) -> tuple[str, str | None]:
 
 def _text(value: dict[str, Any], name: str) -> str | None:
     found = value.get(name)
-    return found if isinstance(found, str) and found else None
+    return found[:_MOST_WORD] if isinstance(found, str) and found else None
+
+
+def scrubbed(message: str) -> str:
+    """Take out of a provider's message what no client should see: addresses, and what may be a secret (SPEC 10)."""
+    return _SECRETS.sub("[...]", message[: 2 * MOST_MESSAGE])[:MOST_MESSAGE]
 
 
 def is_about_length(status: int, error: ProviderError) -> bool:

@@ -149,7 +149,7 @@ class Relay:
             return []
         self._heard = now
         if status >= 300 or "x-zurelay-model" not in headers:  # noqa: PLR2004  # RFC 9110, 15: no success
-            return self._fail(_cause(headers), now, headers.get(_ATTEMPTS))
+            return self._fail(_cause(headers), now, headers.get(ATTEMPTS))
         self._head = headers
         self._flowing = True
         self._stream = self._make_stream(headers)
@@ -244,9 +244,9 @@ class Relay:
             **self._plan.standing,
             **error.headers(),
         }
-        attempts = attempts or self._head.get(_ATTEMPTS)
+        attempts = attempts or self._head.get(ATTEMPTS)
         if attempts is not None:
-            headers[_ATTEMPTS] = attempts
+            headers[ATTEMPTS] = attempts
         return [Output(status=error.status, headers=headers, data=body, end=True)]
 
 
@@ -278,7 +278,7 @@ def early_headers(plan: Plan) -> dict[str, str]:
     return answer_headers(plan, found)
 
 
-_ATTEMPTS = "x-zurelay-attempts"
+ATTEMPTS = "x-zurelay-attempts"
 ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
 
@@ -292,5 +292,5 @@ def _is_cut(rest: Event) -> bool:
 def _cause(headers: Mapping[str, str]) -> ZurelayError:
     told = headers.get(FAILURE)
     return (
-        failure.decode(told) if told else failure.of_local_reply(headers.get("retry-after"), tried=_ATTEMPTS in headers)
+        failure.decode(told) if told else failure.of_local_reply(headers.get("retry-after"), tried=ATTEMPTS in headers)
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc.aio
 
-from zurelay import exchange, headers, rewrite, sse, wire
+from zurelay import exchange, failure, headers, rewrite, sse, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
@@ -17,7 +17,7 @@ from zurelay.errors import InvalidRequest
 from zurelay.model import Endpoint
 from zurelay.plan import Attempt, Plan, encode
 from zurelay.ports import Record
-from zurelay.relay import ROUTE, Outcome, Output, Relay, Times
+from zurelay.relay import ATTEMPTS, FAILURE, ROUTE, Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
@@ -40,6 +40,7 @@ class Relaying:
         self._prompt_tokens = 0
         self._loop = asyncio.get_running_loop()
         self._answer: Answer | None = None
+        self._sent_again = False
 
     async def run(self, head: Head, *, keepalive: bool) -> None:
         """Relay until the end, or until the client leaves; then the provider's request ends too."""
@@ -48,7 +49,12 @@ class Relaying:
         try:
             call = await self._open(head)
             while relay.outcome is Outcome.UNDER_WAY:
-                await self._write(self._step(relay, await call.next(relay.deadline)))
+                events = await call.next(relay.deadline)
+                if self._was_lost(events):
+                    call.close()
+                    call = await self._open(head)
+                    continue
+                await self._write(self._step(relay, events))
                 if self._answer is not None:
                     self._let_go()
         except OSError:
@@ -57,6 +63,14 @@ class Relaying:
             if call is not None:
                 call.leave() if relay.outcome is Outcome.ANSWERED else call.close()
             self._record(relay)
+
+    def _was_lost(self, events: list[Event]) -> bool:
+        """Tell an answer that no attempt gave: the worker of one died with it. The client has had none: once more."""
+        head = events[0] if events else None
+        if self._sent_again or not isinstance(head, Answer) or head.status != failure.LOST_STATUS:
+            return False
+        self._sent_again = ATTEMPTS not in head.headers and FAILURE not in head.headers
+        return self._sent_again
 
     def _let_go(self) -> None:
         """Drop the request once a provider answers: what is left to know of it is its size in tokens."""

@@ -9,6 +9,7 @@ from zurelay.jsonedit import Document
 from zurelay.plan import Attempt
 
 _STREAM_OPTIONS = "stream_options"
+_EFFORT = "reasoning_effort"
 _ASK_USAGE = b'{"include_usage":true}'
 
 
@@ -34,9 +35,10 @@ def _with_usage(options: bytes) -> bytes:
 def for_attempt(document: Document, attempt: Attempt) -> bytes:
     """The body for one route of an OpenAI-format provider."""
     changes: dict[str, bytes | None] = {"model": msgspec.json.encode(attempt.upstream)}
-    effort = msgspec.json.encode(attempt.effort) if attempt.effort is not None else None
-    if effort is not None or "reasoning_effort" in document.names:
-        changes["reasoning_effort"] = effort
+    asks = attempt.effort is not None and _EFFORT not in attempt.drop
+    effort = msgspec.json.encode(attempt.effort) if asks else None
+    if effort is not None or _EFFORT in document.names:
+        changes[_EFFORT] = effort
     rename, fields = refused(document, attempt)
     return document.edit(changes | fields, rename=rename)
 

@@ -17,6 +17,7 @@ import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from zurelay import keysfile, settings, stores
+from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
@@ -157,6 +158,6 @@ async def _standard_input() -> asyncio.StreamReader:
 def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> None:
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    recorder = LogRecorder()
+    recorder = LogRecorder(LogLines(sys.stderr.buffer))
     worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
     asyncio.run(WorkerServer(socket, worker, recorder).run())

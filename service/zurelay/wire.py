@@ -21,7 +21,7 @@ FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
 _ATTRIBUTES = "envoy.filters.http.ext_proc"
-_PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
+PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 _PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
 
@@ -55,7 +55,11 @@ def attribute(request: Request, name: str) -> str:
 
 
 def planned(
-    plan: Plan, groups: Iterable[str], mutations: Mapping[str, str], removed: Iterable[str], per_try: float
+    plan: Plan,
+    groups: Iterable[str],
+    mutations: Mapping[str, str],
+    removed: Iterable[str],
+    per_try: float,
 ) -> bytes:
     """Answer request headers with a plan: the clusters to try, how often and how long (seconds), and what to change."""
     response = _Response()
@@ -105,11 +109,11 @@ def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, st
 
 def body_pieces(body: bytes) -> Iterable[bytes]:
     """Answer a full-duplex request body with the one that goes on, piece by piece."""
-    for start in range(0, max(len(body), 1), _PIECE):
+    for start in range(0, max(len(body), 1), PIECE):
         response = _Response()
         piece = response.request_body.response.body_mutation.streamed_response
-        piece.body = body[start : start + _PIECE]
-        piece.end_of_stream = start + _PIECE >= len(body)
+        piece.body = body[start : start + PIECE]
+        piece.end_of_stream = start + PIECE >= len(body)
         yield response.SerializeToString()
 
 

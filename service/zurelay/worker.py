@@ -57,10 +57,8 @@ class Held:
         self._limit = limit
         self._size = 0
         self._taken = 0
-        if declared is not None:
+        if declared is not None:  # no share yet: who only announces a body must not keep others out
             self._check(declared)
-            bodies.take(declared)
-            self._taken = declared
 
     def _check(self, size: int) -> None:
         if size > self._limit:

@@ -85,7 +85,9 @@ def gateway(shared_gateway: Gateway, provider: Provider) -> Iterator[Gateway]:
 def mixed(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A gateway with models of both formats, whose streams open early after 1 s of silence."""
     running = Gateway(tmp_path_factory.mktemp("mixed"), claude_catalog(provider.port)).wait_ready()
+    before = (running.envoy, running.workers)
     yield running
+    assert (running.envoy, running.workers) == before
     assert running.stop() == 0, "".join(running.log)
 
 

@@ -15,6 +15,7 @@ class ScriptedProvider:
     def __init__(self) -> None:
         self.answers: Mapping[str, bytes] = {}
         self.asked: list[str] = []
+        self.at_the_head: bytes | None = None  # said before the body is read
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -28,6 +29,9 @@ class ScriptedProvider:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
+            if self.at_the_head is not None:
+                writer.write(self.at_the_head)
+                await writer.drain()
             model = msgspec.json.decode(await reader.readexactly(length))["model"]
             self.asked.append(model)
             writer.write(self.answers[model])

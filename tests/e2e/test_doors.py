@@ -1,4 +1,4 @@
-"""The doors: keys, paths, methods, Envoy's own failures, the status listener, what isn't reachable (SPEC 2, 10 to 12)."""
+"""The doors: keys, paths, methods, Envoy's own failures, the status listener, what isn't reachable (SPEC 2, 10)."""
 
 from __future__ import annotations
 

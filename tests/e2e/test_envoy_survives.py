@@ -6,15 +6,17 @@ every change of Envoy's version, of the filters, and of the buffers' limits.
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
 
 from e2e.harness import Gateway, Provider, ask, simulate
 from e2e.raw import RawClient, Sse
+from e2e.scripted import ScriptedProvider
 from zurelay.simulate.server import Record
 
 MB = 1_000_000
@@ -106,3 +108,39 @@ def test_a_sidecar_that_stands_still_while_a_large_answer_comes_harms_no_one(
                 os.kill(worker, signal.SIGCONT)
         body = client.head().read()
     assert told(fault) == said(body, stream=stream)
+
+
+EARLY = (
+    b'HTTP/1.1 %d Early\r\ncontent-type: application/json\r\ncontent-length: 29\r\n\r\n{"error":{"message":"early"}}'
+)
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway, ScriptedProvider]]:
+    """A gateway whose provider answers before it has read the body, as front ends do for 401, 413 and 429."""
+    provider = ScriptedProvider()
+    base = f"http://127.0.0.1:{provider.port}"
+    config = {
+        "providers": {"p": {"base_url": f"{base}/v1", "format": "openai"}},
+        "models": {"m": {"routes": [{"provider": "p", "model": "m"}], "context_window": 10_000_000}},
+    }
+    running = Gateway(tmp_path_factory.mktemp("hasty"), config).wait_ready()
+    yield running, provider
+    assert running.stop() == 0
+    provider.stop()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("size", [100, 40_000, 66_000, 300_000, 1_000_000, 8_000_000])
+@pytest.mark.parametrize("status", [401, 413, 429, 500])
+def test_an_answer_that_comes_before_the_body_has_gone(
+    hasty: tuple[Gateway, ScriptedProvider], status: int, size: int, stream: bool
+) -> None:
+    gateway, provider = hasty
+    provider.at_the_head = EARLY % status
+    envoy = gateway.envoy
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        asked = [pool.submit(gateway.chat, ask("m", padding="x" * size, stream=stream)) for _ in range(10)]
+        found = {one.result().status_code for one in asked}
+    assert found <= {413, 503}
+    assert gateway.envoy == envoy

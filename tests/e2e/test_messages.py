@@ -9,7 +9,6 @@ import anthropic
 import httpx
 import openai
 import pytest
-from anthropic.types import MessageParam
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from e2e.claudes import HELLO, WEATHER
@@ -54,7 +53,7 @@ def test_a_streamed_message(claude: anthropic.Anthropic, model: str) -> None:
 @pytest.mark.parametrize("model", ["claude", "dual"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_go_round(claude: anthropic.Anthropic, model: str, stream: bool) -> None:
-    messages: list[MessageParam] = [{"role": "user", "content": "What's the weather in Lisbon?"}]
+    messages: list[Any] = [{"role": "user", "content": "What's the weather in Lisbon?"}]
 
     def answer() -> anthropic.types.Message:
         common: dict[str, Any] = {"model": model, "max_tokens": 400, "messages": messages, "tools": [WEATHER]}
@@ -68,7 +67,7 @@ def test_tools_go_round(claude: anthropic.Anthropic, model: str, stream: bool) -
     assert first.stop_reason == "tool_use"
     call = next(block for block in first.content if block.type == "tool_use")
     assert "city" in call.input
-    messages.append({"role": "assistant", "content": [block.model_dump() for block in first.content]})  # type: ignore[typeddict-item,misc]  # as users do
+    messages.append({"role": "assistant", "content": [block.model_dump() for block in first.content]})
     messages.append(
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "22 degrees"}]}
     )
@@ -224,13 +223,14 @@ CHAT_WEATHER: ChatCompletionToolParam = {
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_claude_answers_chat_completions(chat: openai.OpenAI, provider: Provider, stream: bool) -> None:
-    made = chat.chat.completions.create(
-        model="claude",
-        messages=[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Say hello"}],
-        reasoning_effort="high",
-        stream=stream,
-        **({"stream_options": {"include_usage": True}} if stream else {}),
-    )
+    common: dict[str, Any] = {
+        "model": "claude",
+        "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Say hello"}],
+        "reasoning_effort": "high",
+    }
+    if stream:
+        common |= {"stream": True, "stream_options": {"include_usage": True}}
+    made = chat.chat.completions.create(**common)
     if isinstance(made, openai.Stream):
         chunks = list(made)
         assert {chunk.model for chunk in chunks} == {"claude"}

@@ -220,7 +220,7 @@ def test_a_failure_after_content_is_one_error_event(odd: Gateway, script: Script
 
 
 CHAT_BAD = {
-    **{name: raw for name, raw in AFTER.items() if name not in ("another head",)},
+    **{name: raw for name, raw in AFTER.items() if name != "another head"},
     "arguments for no block": delta("input_json_delta", index=5, partial_json="{}"),
 }
 
@@ -231,8 +231,7 @@ def test_a_chat_client_sees_a_claude_break_off(odd: Gateway, script: ScriptedPro
     with openai.OpenAI(base_url=odd.url + "/v1", api_key="any", max_retries=0, timeout=30) as client:
         stream = client.chat.completions.create(model="odd", messages=[{"role": "user", "content": "hi"}], stream=True)
         with pytest.raises(openai.APIError, match="broke off"):
-            for chunk in stream:
-                assert chunk.choices[0].finish_reason is None
+            list(stream)
 
 
 def test_a_chat_client_that_asked_for_usage_gets_an_estimate_of_it(odd: Gateway, script: ScriptedProvider) -> None:
@@ -254,7 +253,7 @@ def test_a_chat_client_that_asked_for_usage_gets_an_estimate_of_it(odd: Gateway,
 
 @pytest.mark.parametrize("shape", ["split", "crlf", "cr", "bom", "nospace", "sse-comments", "gzip", "split+gzip"])
 @pytest.mark.parametrize("model", ["claude", "dual"])
-def test_the_same_answer_in_any_shape(mixed: Gateway, provider: Provider, model: str, shape: str) -> None:
+def test_the_same_answer_in_any_shape(mixed: Gateway, model: str, shape: str) -> None:
     said = "Olá, 안녕하세요 ✅ 🎉\u2028\u0085 fim"
 
     def answer(fault: str) -> anthropic.types.Message:
@@ -285,7 +284,7 @@ def test_pings_come_first_at_the_keep_alive_and_then_each(mixed: Gateway, provid
         assert "x-zurelay-attempts" not in client.headers
         pieces = [(when - began, piece) for when, piece in client.pieces()]
     pings = [when for when, piece in pieces if piece == PING.encode()]
-    assert [1, 2, 3] == [round(when, 0) for when in pings]
+    assert [1, 2, 3] == [int(when) for when in pings]
     stream = b"".join(piece for _, piece in pieces).decode()
     assert stream.startswith(PING * 3)
     assert stream.count("event: message_start") == 1
@@ -353,7 +352,7 @@ def test_who_leaves_in_the_midst_ends_the_providers_work_and_is_accounted(
     client.leave()
     (record,) = provider.until(lambda seen: bool(seen) and seen[0].left is not None, 2)
     assert record.left is not None
-    line = until(lambda: next((one for one in mixed.log if request_id in one), None), 5)
+    line = until(lambda: next((one for one in mixed.log if request_id in one), ""), 5)
     told = json.loads(line[line.index("{") :])
     assert ("client_left", model) == (told["outcome"], told["model"])
     assert told["usage"]["estimated"]
@@ -381,7 +380,7 @@ def test_a_stream_that_falls_silent_ends_in_an_error(provider: Provider, tmp_pat
 
 def test_ten_megabytes_of_tool_result_arrive_whole(mixed: Gateway, provider: Provider) -> None:
     provider.reset()
-    big = "안녕 " * (10 << 20 >> 3)
+    big = "안녕 " * 1_600_000
     turns: list[dict[str, Any]] = [
         {"role": "user", "content": "look"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},

@@ -146,3 +146,36 @@ def test_a_drain_waits_for_what_is_under_way(provider: Provider, short_tmp: path
     with RawClient(gateway) as late:
         assert late.post(ask("solo")).head().status == 503
     assert gateway.stop() == 0
+
+
+def test_what_waits_at_a_provider_outlives_its_worker(mortal: Gateway, provider: Provider) -> None:
+    with concurrent.futures.ThreadPoolExecutor(STREAMS) as pool:
+        asked = [pool.submit(mortal.chat, ask("solo", **simulate(m1="slow-head:1.5"))) for _ in range(STREAMS)]
+        provider.until(lambda requests: len(requests) == STREAMS)
+        kill(mortal)
+        assert [one.result().status_code for one in asked] == [200] * STREAMS
+
+
+def test_a_stream_that_waits_for_its_first_token_outlives_the_worker_of_its_attempt(
+    mortal: Gateway, provider: Provider
+) -> None:
+    """Of the streams whose relay lives, none is lost to the death of another worker."""
+    with concurrent.futures.ThreadPoolExecutor(STREAMS) as pool:
+        body = ask("solo", stream=True, **simulate(m1="slow-token:1.5"))
+        asked = [pool.submit(lambda: outcome_of(mortal, body)) for _ in range(STREAMS)]
+        provider.until(lambda requests: len(requests) == STREAMS)
+        kill(mortal)
+        assert {one.result() for one in asked} <= {"whole", "broken"}
+
+
+def outcome_of(gateway: Gateway, body: dict[str, Any]) -> str:
+    """What became of a stream that is asked for now; broken also when its connection ended without a head."""
+    with RawClient(gateway) as client:
+        client.post(body)
+        try:
+            client.head()
+        except (h11.RemoteProtocolError, ConnectionError):
+            return "broken"
+        if client.status != 200:
+            return f"status {client.status}"
+        return outcome(client)

@@ -67,13 +67,14 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     counts = Counter(words)
     narrow = asked.encode("ascii", "ignore")
     number = _numbers(narrow)
-    features = _concepts(words, counts, low, lexicon.languages(counts.keys(), found, len(asked)))
+    names = lexicon.languages(counts.keys(), found, len(asked))
+    features = _concepts(words, counts, low, names)
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
     features.update(_material(turn.text, len(turn.text) - len(asked)))
     features["numbers"] = number
     built = gap.syntax(asked, counts, len(words), number)
     features["gap"] = gap.estimate(counts, built, word_problem=gap.is_word_problem(words, number))
-    features["asks"] = leaning(lexicon.marks(words, low, counts), ASKS)
+    features["asks"] = leaning(dict.fromkeys(lexicon.marks(words, low), 1), ASKS)
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)
@@ -116,6 +117,7 @@ def _count(narrow: bytes, members: bytes, wide: str, others: str) -> float:
 
 
 def _material(text: str, rest: int) -> dict[str, float]:
+    """What the ask brings along: how much, and whether it is code."""
     sample = text if len(text) <= _CODE_HEAD + _CODE_TAIL else text[:_CODE_HEAD] + text[-_CODE_TAIL:]
     return {
         "material": math.log2(1 + max(0, rest) / 100),

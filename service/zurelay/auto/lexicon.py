@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
 from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
+STEM = 6
 # Letters, digits and marks of any script; ASCII and general punctuation part words.
 _WORD = re.compile(
     r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
@@ -110,13 +111,13 @@ def dense(found: dict[str, int]) -> int:
     return sum(count for name, count in found.items() if name in _DENSE)
 
 
-def marks(words: list[str], text: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """What the ask model knows a lower-cased text by: its words, the first one marked, pairs in dense scripts."""
-    found = dict.fromkeys(counts, 1)
+def marks(words: list[str], text: str) -> set[str]:
+    """What the ask model knows a lower-cased text by: its words' stems, the first marked, pairs in dense scripts."""
+    found = {word[:STEM] for word in words}
     if words:
-        found[f"^{words[0]}"] = 1
+        found.add(f"^{words[0][:STEM]}")
     if not text.isascii() and _DENSE_RUN.search(text):
-        found.update(dict.fromkeys(pairs(text), 1))
+        found |= pairs(text)
     return found
 
 

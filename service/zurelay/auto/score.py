@@ -10,7 +10,7 @@ _FEATURES = TABLES.features
 _TREES = tuple((tree.feature, tree.threshold, tree.right) for tree in TABLES.trees)
 
 # The trees put simple, standard and complex at 0, 1 and 2; halfway between two lies the default threshold.
-_FIRST, _SECOND = 0.6, 1.4
+_FIRST, _SECOND = 0.55, 1.35
 LOW, HIGH = 0.35, 0.65
 _SCALE = (HIGH - LOW) / (_SECOND - _FIRST)
 

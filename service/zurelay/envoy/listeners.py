@@ -17,6 +17,9 @@ PEER_ADDRESS = "peer-address"
 _REWRITTEN = 1 << 20
 # Envoy's own patience ends after the sidecar's, so that the sidecar's answer is the one that is given.
 _LATER = 30.0
+# A client may leave more than the listener's buffer limit unread for so long, in seconds: no model writes that much
+# faster than people or programs read, and what one client holds is lost to all others.
+_UNREAD = 60.0
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 
 
@@ -32,7 +35,7 @@ def listeners(settings: Settings, runtime: Runtime) -> str:
 
 def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> None:
     _address(listener, settings.listen)
-    listener["per_connection_buffer_high_watermark_timeout"] = duration(settings.timeouts.idle)
+    listener["per_connection_buffer_high_watermark_timeout"] = duration(min(settings.timeouts.idle, _UNREAD))
     chain = listener["filter_chains"][0]
     del chain["transport_socket"]
     if sds.server_certificate(settings) is not None:

@@ -150,8 +150,9 @@ def prefixed(name: str) -> Sink:
     """Make a sink that writes each line to standard error behind a name."""
 
     def write(line: str) -> None:
-        sys.stderr.write(f"{name:8} | {line}\n")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # nobody reads any more: that is no reason to end
+            sys.stderr.write(f"{name:8} | {line}\n")
+            sys.stderr.flush()
 
     return write
 
