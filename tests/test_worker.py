@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from making import catalog, model
 from zurelay.errors import GatewayUnavailable, TooLarge, Unauthenticated
+from zurelay.limits import Refused
 from zurelay.model import Limits
 from zurelay.plan import Plan
 from zurelay.ports import Record
+from zurelay.rules import Finding
 from zurelay.worker import Bodies, Held, Worker
 
 LIMIT = 100
@@ -155,6 +157,12 @@ class Silent:
         pass
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
+        pass
+
+    def limited(self, plan: Plan, refused: Refused, *, shadow: bool) -> None:
+        pass
+
+    def ruled(self, request_id: str, finding: Finding, *, shadow: bool) -> None:
         pass
 
 
