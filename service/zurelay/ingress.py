@@ -115,9 +115,9 @@ class Ingress:
                 await relaying.run(head, keepalive=keepalive)
             else:
                 await self._hand_on(request, planned, head)
-                large = len(request.document.data) >= _LARGE
+                stays = len(request.document.data) >= _LARGE or holds(planned)
                 del request  # Envoy has it now
-                if large:
+                if stays:
                     await self._wait_for_end()
         finally:
             held.release()
@@ -153,9 +153,9 @@ class Ingress:
         return decision.plan
 
     async def _wait_for_end(self) -> None:
-        """Hold a large body's share until Envoy, which keeps it for retries, is done with it.
+        """Hold a large body's share until Envoy, which keeps it for retries, is done with it; and what limits reserve.
 
-        A stream that stays ties the request to this worker's life: those of small bodies end at once.
+        A stream that stays ties the request to this worker's life: where nothing is held it ends at once.
         """
         while await self._context.read() is not grpc.aio.EOF:
             pass
@@ -198,6 +198,11 @@ class Ingress:
         await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
             await self._context.write(piece)
+
+
+def holds(planned: Plan) -> bool:
+    """Tell whether the plan holds something of a limit, which others must not have until it is settled."""
+    return planned.reservation is not None and planned.reservation.id != ""
 
 
 def declared_length(head: Head) -> int | None:

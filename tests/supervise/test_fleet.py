@@ -137,14 +137,27 @@ async def test_a_new_configuration_reaches_every_worker_and_those_to_come(fleet:
     assert told(fleet) == {("other", "keys")}
 
 
-@pytest.mark.parametrize("word", ["crash", "problem"])
-async def test_a_configuration_that_a_worker_can_not_take_is_tried_in_one_only(fleet: Fleet, word: str) -> None:
+async def test_a_configuration_that_a_worker_refuses_costs_none(fleet: Fleet) -> None:
+    fleet.start("ok", "")
+    await serving(fleet)
+    before = fleet.pids
+
+    for _ in range(3):
+        with pytest.raises(NotConfiguredError, match="it won't"):
+            await fleet.configure("problem", "")
+
+    assert fleet.pids == before
+    assert fleet.restarts == 0
+    assert told(fleet) == {("ok", "")}
+
+
+async def test_a_configuration_that_crashes_a_worker_is_tried_in_one_only(fleet: Fleet) -> None:
     fleet.start("ok", "")
     await serving(fleet)
     before = fleet.pids
 
     with pytest.raises(NotConfiguredError):
-        await fleet.configure(word, "")
+        await fleet.configure("crash", "")
 
     await so(lambda: fleet.restarts == 1 and fleet.serving == 2)
     assert len({*before, *fleet.pids}) == 3

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from supervise.workers import COMMAND
-from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError
+from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError, WorkerRefusedError
 
 CONFIGURE = Command(op="configure", config="ok")
 REPORT = Command(op="report")
@@ -52,16 +52,23 @@ async def test_a_configuration_is_said_once(member: Member) -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("problem", "worker 0: it won't"),
         ("crash", "worker 0 ended before it answered"),
         ("babble", "worker 0 ended before it answered"),
     ],
 )
-async def test_a_worker_that_can_not_says_so_or_ends(member: Member, word: str, message: str) -> None:
+async def test_a_worker_that_ends_is_gone(member: Member, word: str, message: str) -> None:
     with pytest.raises(WorkerGoneError, match=message):
         await member.configure(Command(op="configure", config=word), 10)
 
     assert member.configured is None
+
+
+async def test_a_worker_that_refuses_lives_on(member: Member) -> None:
+    with pytest.raises(WorkerRefusedError, match="it won't"):
+        await member.configure(Command(op="configure", config="problem"), 10)
+
+    assert member.configured is None
+    assert member.child.running
 
 
 async def test_the_dead_are_not_asked(member: Member) -> None:

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError
+from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError, WorkerRefusedError
 
 _log = logging.getLogger("zurelay")
 
@@ -77,6 +77,12 @@ class Fleet:
             _log.warning("%s: it is replaced", error)
             member.child.kill()
             return False
+        except WorkerRefusedError as error:
+            if trial:  # it still serves by what was in force, and so do the others
+                raise NotConfiguredError(str(error)) from error
+            member.child.kill()
+            _log.warning("%s can't take the configuration and is replaced: %s", member.child.name, error)
+            return False
         except WorkerGoneError as error:
             member.child.kill()
             if trial:
@@ -118,7 +124,7 @@ class Fleet:
     async def _ask(self, member: Member, command: Command, seconds: float) -> Exception | None:
         try:
             await member.ask(command, seconds)
-        except (WorkerFrozenError, WorkerGoneError) as error:
+        except (WorkerFrozenError, WorkerGoneError, WorkerRefusedError) as error:
             return error
         return None
 

@@ -35,6 +35,10 @@ class WorkerGoneError(Exception):
     """The worker ended before it answered, or said that it can't."""
 
 
+class WorkerRefusedError(Exception):
+    """A worker lives, and can't do what it was asked: what it did before, it goes on doing."""
+
+
 class WorkerFrozenError(Exception):
     """The worker doesn't answer in time."""
 
@@ -73,7 +77,7 @@ class Member:
         except TimeoutError:
             raise WorkerFrozenError(f"{self.child.name} doesn't answer within {seconds:g} s") from None
         if reply.problem is not None:
-            raise WorkerGoneError(f"{self.child.name}: {reply.problem}")
+            raise WorkerRefusedError(reply.problem)
         return reply
 
     async def configure(self, command: Command, seconds: float) -> None:
