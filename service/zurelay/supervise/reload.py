@@ -108,7 +108,7 @@ class Reloader:
 
 def need_restart(old: Loaded, new: Loaded) -> list[str]:
     """Name what changed and isn't taken up while running."""
-    names = ("workers", "store", "telemetry")
+    names = ("workers", "telemetry")
     return [
         f"{name} changed: it takes effect at the next start"
         for name in names
