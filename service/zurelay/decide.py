@@ -46,6 +46,8 @@ def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Fact
     """Plan a request for Auto: smart-routing settings don't change it, the key must allow it as a whole (SPEC 6)."""
     if not facts.caller.may_use_auto:
         raise Forbidden(f"This key may not use {AUTO_ID}. GET /v1/models lists what it may use.", param="model")
+    for name in request.models or ():
+        _refuse_auto(catalog, name)
     permits.demand_auto(facts.rules, request)
     lists = _auto_models(catalog, auto, request.endpoint)
     lists, denied = _permitted(catalog, lists, facts.rules, request.endpoint)
@@ -184,11 +186,15 @@ def listed_once(models: Iterable[Model]) -> list[Model]:
     return list({model.id: model for model in models}.values())
 
 
-def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
+def _refuse_auto(catalog: Catalog, name: str) -> None:
     if catalog.is_auto(name):
         raise InvalidRequest(
             f"models can't hold {name}: ask for it as the model, or list models by name.", param="models"
         )
+
+
+def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
+    _refuse_auto(catalog, name)
     return catalog.find(name, param="models", allowed=caller.may_use)
 
 

@@ -31,7 +31,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-_LARGE = 1 << 20  # bytes of a body from which it is worth counting for as long as the request lasts
+_LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
 _log = logging.getLogger("zurelay")
 
 

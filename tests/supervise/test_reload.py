@@ -231,7 +231,7 @@ async def test_a_fault_of_ours_does_not_end_the_watch(watched: Watched, caplog: 
     [
         ("", []),
         ("workers: 3\n", ["workers changed: it takes effect at the next start"]),
-        ("store: {sqlite: other.db}\n", ["store changed: it takes effect at the next start"]),
+        ("store: {sqlite: other.db}\n", []),
     ],
 )
 def test_what_needs_a_restart_is_named(tmp_path: Path, extra: str, lines: list[str]) -> None:

@@ -19,7 +19,7 @@ _REWRITTEN = 1 << 20
 _LATER = 30.0
 # A client may leave more than the listener's buffer limit unread for so long, in seconds: no model writes that much
 # faster than people or programs read, and what one client holds is lost to all others.
-_UNREAD = 60.0
+_UNREAD = 120.0
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 
 
