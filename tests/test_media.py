@@ -63,13 +63,29 @@ def image(url: str) -> dict[str, Any]:
         ("image file by name", {"type": "file", "file": {"filename": "a.png", "file_id": "f"}}, IMAGE),
         ("video_url", {"type": "video_url", "video_url": {"url": "https://x.test/a"}}, VIDEO),
         ("input_video", {"type": "input_video", "input_video": {"data": "AAAA"}}, VIDEO),
-        ("anthropic image", {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}}, IMAGE),
+        (
+            "anthropic image",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}},
+            IMAGE,
+        ),
         ("anthropic image by address", {"type": "image", "source": {"type": "url", "url": "https://x.test/a"}}, IMAGE),
         ("anthropic image by id", {"type": "image", "source": {"type": "file", "file_id": "f"}}, IMAGE),
         ("anthropic document", {"type": "document", "source": {"type": "base64", "data": "A"}}, PDF),
-        ("anthropic document by address", {"type": "document", "source": {"type": "url", "url": "https://x.test/a"}}, PDF),
-        ("sound in a webm container", {"type": "input_audio", "input_audio": {"data": "GkXfowEA", "format": "webm"}}, AUDIO),
-        ("sound declared as mp4", {"type": "input_audio", "input_audio": {"data": "data:audio/mp4;base64,AAAA"}}, AUDIO),
+        (
+            "anthropic document by address",
+            {"type": "document", "source": {"type": "url", "url": "https://x.test/a"}},
+            PDF,
+        ),
+        (
+            "sound in a webm container",
+            {"type": "input_audio", "input_audio": {"data": "GkXfowEA", "format": "webm"}},
+            AUDIO,
+        ),
+        (
+            "sound declared as mp4",
+            {"type": "input_audio", "input_audio": {"data": "data:audio/mp4;base64,AAAA"}},
+            AUDIO,
+        ),
     ],
 )
 def test_a_part_s_type_says_what_it_is(name: str, part: dict[str, Any], kind: Input) -> None:
@@ -137,7 +153,11 @@ def test_media_is_found_wherever_a_part_can_stand(message: dict[str, Any]) -> No
 
 
 def test_all_kinds_of_a_request_come_together() -> None:
-    assert found(image("a"), {"type": "file", "file": {}}, {"type": "input_audio", "input_audio": {}}) == {IMAGE, PDF, AUDIO}
+    assert found(image("a"), {"type": "file", "file": {}}, {"type": "input_audio", "input_audio": {}}) == {
+        IMAGE,
+        PDF,
+        AUDIO,
+    }
 
 
 def test_nesting_is_followed_to_a_bound() -> None:

@@ -14,27 +14,25 @@ numpy, scipy and scikit-learn are needed here alone; the service reads the file 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import pathlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
+import evaluate_auto
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from zurelay.auto import ask, content, features, gap, lexicon
+from zurelay.auto import ask, content, features, gap, lexicon, score
 from zurelay.auto.content import Role
 
 ROOT = pathlib.Path(__file__).parent.parent
 FILE = ROOT / "service" / "zurelay" / "data" / "auto.json"
-EXAMPLES = ROOT / "tests" / "fixtures" / "auto"
 TOLD = 30
 LEVELS = {"simple": 0.0, "standard": 1.0, "complex": 2.0}
 # Conversations and tool loops are decided by rules on top; the model sees single turns.
@@ -50,14 +48,15 @@ SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
 # The trees see benchmarks too: around CENTRE, the higher the gap is estimated.
 TREES = {
-    "n_estimators": 200,
-    "max_depth": 5,
-    "learning_rate": 0.04,
-    "subsample": 0.5,
-    "min_samples_leaf": 10,
-    "max_features": 0.25,
+    "n_estimators": 30,
+    "max_depth": 6,
+    "learning_rate": 0.2,
+    "subsample": 0.6,
+    "min_samples_leaf": 5,
+    "max_features": 0.15,
 }
-CENTRE, SLOPE, BENCH_SHARE = 0.85, 0.5, 0.45
+BAG = 3
+CENTRE, SLOPE, BENCH_SHARE = 0.7, 0.5, 0.6
 BENCH_ROWS = {"mmlu": 1200, "gsm8k": 300, "mt_bench": 22}
 
 
@@ -78,21 +77,12 @@ class Parts(NamedTuple):
     ask: frozenset[str]
 
 
-def stripped(prompt: str) -> str:
-    """A multiple-choice prompt without its format: the letters before the answers and the word Answer."""
-    return re.sub(r"(?m)^[A-D]\. ", "", re.sub(r"\n?Answer:\s*$", "", prompt))
-
-
 def benchmarks(folder: pathlib.Path) -> dict[str, list[Prompt]]:
-    """Read the sets; of two-turn prompts the first turn."""
-    found = {}
-    for name in SET_WEIGHT:
-        with (folder / f"{name}.csv").open(newline="") as file:
-            rows = [(r["prompt"], float(r["weak"]), float(r["strong"])) for r in csv.DictReader(file)]
-        if name == "mt_bench":
-            rows = [(json.loads(prompt)[0], weak, strong) for prompt, weak, strong in rows]
-        found[name] = [Prompt(stripped(prompt), weak, strong) for prompt, weak, strong in rows]
-    return found
+    """Read the sets, without the format of multiple choice."""
+    return {
+        name: [Prompt(evaluate_auto.stripped(text), weak, strong) for text, weak, strong in rows]
+        for name, rows in ((name, evaluate_auto.benchmark(folder, name)) for name in SET_WEIGHT)
+    }
 
 
 def parts(text: str) -> Parts:
@@ -102,11 +92,14 @@ def parts(text: str) -> Parts:
         asked = ask.shortened(asked)
     low = asked.lower()
     words = lexicon.split(low)
+    near = lexicon.pairs(low)
     counts = Counter(words)
     numbers = features.numbers(asked)
     built = gap.syntax(asked, counts, len(words), numbers)
     problem = gap.is_word_problem(words, numbers)
-    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(lexicon.marks(words, low)))
+    return Parts(
+        words, [built[name] for name in SYNTAX], problem, frozenset(counts.keys() | features.marks(words, near))
+    )
 
 
 class GapModel:
@@ -142,7 +135,7 @@ class GapModel:
     def tables(self) -> dict[str, Any]:
         """What auto.json holds of it."""
         count = len(self.vectorizer.vocabulary_)
-        words = word_table(self.vectorizer, self.model.coef_)
+        words = word_table(self.vectorizer, self.model.coef_, 0.004)
         plain = self.model.coef_[count : count + len(SYNTAX)] / self.spread * SYNTAX_SCALE
         chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
         extra = self.model.coef_[count + len(SYNTAX) :] / self.spread[chosen] * SYNTAX_SCALE * WORD_PROBLEM_SCALE
@@ -180,16 +173,14 @@ def heaviest(words: Sequence[str], weights: np.ndarray, rarity: np.ndarray, coun
     return sorted(words[at] for at in np.argsort(-moved, kind="stable")[:count])
 
 
-def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray) -> dict[str, str]:
+def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray, step: float) -> dict[str, str]:
     """Words under their rounded weight and rarity, the heaviest first, as auto.json holds them."""
     groups: dict[tuple[float, float], list[str]] = {}
     for word, at in sorted(vectorizer.vocabulary_.items()):
-        rounded = (round(float(weights[at]), 2), round(2 * float(vectorizer.idf_[at])) / 2)
+        rounded = (round(float(weights[at]) / step) * step, round(float(vectorizer.idf_[at]), 1))
         groups.setdefault(rounded, []).append(word)
-    return {
-        f"{weight:+.2f} {rarity:.1f}": " ".join(groups[weight, rarity])
-        for weight, rarity in sorted(groups, reverse=True)
-    }
+    ranked = sorted(groups, reverse=True)
+    return {f"{weight:+.3f} {rarity:.1f}": " ".join(groups[weight, rarity]) for weight, rarity in ranked}
 
 
 def known_words(part: Parts) -> list[str]:
@@ -204,8 +195,7 @@ def targets(prompts: Sequence[Prompt]) -> np.ndarray:
 
 def examples() -> list[dict[str, Any]]:
     """The labelled requests that the model, not a rule, decides."""
-    rows = [json.loads(line) for path in sorted(EXAMPLES.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
-    return [row for row in rows if row["kind"] not in BY_RULE]
+    return [row for row in evaluate_auto.examples() if row["kind"] not in BY_RULE]
 
 
 def featured(body: dict[str, Any]) -> tuple[dict[str, float], Parts]:
@@ -213,11 +203,6 @@ def featured(body: dict[str, Any]) -> tuple[dict[str, float], Parts]:
     read = content.read(body)
     turn = [turn for turn in read.turns if turn.role is Role.USER][-1]
     return features.of(read, turn), parts(turn.text)
-
-
-def one_turn(text: str) -> dict[str, Any]:
-    """A request of one message."""
-    return {"messages": [{"role": "user", "content": text}]}
 
 
 class Learner:
@@ -230,7 +215,7 @@ class Learner:
         self.matrix, self.parts = self.table(seen), [part for _, part in seen]
         self.levels = np.array([LEVELS[row["expect"]] for row in rows])
         self.weights = 1 / np.bincount(self.levels.astype(int))[self.levels.astype(int)] * len(rows) / 3
-        bench = {name: [featured(one_turn(p.text)) for p in prompts] for name, prompts in sets.items()}
+        bench = {name: [featured(evaluate_auto.one_turn(p.text)) for p in prompts] for name, prompts in sets.items()}
         self.bench = {name: (self.table(found), [part for _, part in found]) for name, found in bench.items()}
 
     def table(self, seen: Sequence[tuple[dict[str, float], Parts]]) -> np.ndarray:
@@ -265,7 +250,7 @@ class Learner:
 
     def fit_trees(
         self, own: np.ndarray, gaps: dict[str, np.ndarray], model: GapModel, chosen: dict[str, np.ndarray]
-    ) -> tuple[GradientBoostingRegressor, AskModel]:
+    ) -> tuple[Bag, AskModel]:
         """Fit the trees to some examples, and to some benchmark rows whose estimates came from other rows."""
         asks = self.fit_asks(own)
         x = [self.filled(self.matrix[own], model.predict([self.parts[i] for i in own]), self.unseen_asks(own))]
@@ -278,8 +263,7 @@ class Learner:
             x.append(self.bench_rows(name, few, estimate[few], asks))
             y.append(CENTRE + SLOPE * (estimate[few] - estimate.mean()) / estimate.std())
             w.append(np.full(len(few), BENCH_SHARE * len(own) / rows * (3.0 if name == "mt_bench" else 1.0)))
-        trees = GradientBoostingRegressor(random_state=0, **TREES)
-        return trees.fit(np.vstack(x), np.concatenate(y), np.concatenate(w)), asks
+        return Bag().fit(np.vstack(x), np.concatenate(y), np.concatenate(w)), asks
 
     def bench_rows(self, name: str, rows: np.ndarray, gaps: np.ndarray, asks: AskModel) -> np.ndarray:
         """Some rows of a benchmark with the learned features."""
@@ -308,7 +292,20 @@ class Learner:
         return found
 
 
-def moves(x: np.ndarray, names: Sequence[str], model: GradientBoostingRegressor) -> dict[str, list[float]]:
+class Bag:
+    """A few boosted models with different draws; their mean is steadier than each."""
+
+    def fit(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Bag:
+        """Fit each with its own seed."""
+        self.members = [GradientBoostingRegressor(random_state=seed, **TREES).fit(x, y, weight) for seed in range(BAG)]
+        return self
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """The mean of all."""
+        return np.mean([member.predict(x) for member in self.members], axis=0) + score.GAP * x[:, -2]
+
+
+def moves(x: np.ndarray, names: Sequence[str], model: Bag) -> dict[str, list[float]]:
     """A linear model of the trees over the examples, to say what moved a score: mean and weight of each feature."""
     mean, spread = x.mean(0), x.std(0) + 1e-9
     line = Ridge(10.0).fit((x - mean) / spread, model.predict(x)).coef_ / spread
@@ -317,10 +314,10 @@ def moves(x: np.ndarray, names: Sequence[str], model: GradientBoostingRegressor)
     return {names[at]: told[names[at]] for at in heaviest_first if names[at] in told}
 
 
-def tree_tables(model: GradientBoostingRegressor) -> dict[str, Any]:
+def tree_tables(model: Bag) -> dict[str, Any]:
     """Trees in preorder, so that a node's left child is the next node; values include the learning rate."""
     trees = []
-    for stage in model.estimators_[:, 0]:
+    for stage in [stage for member in model.members for stage in member.estimators_[:, 0]]:
         nodes, order, todo = stage.tree_, [], [0]
         while todo:
             at = todo.pop()
@@ -330,25 +327,23 @@ def tree_tables(model: GradientBoostingRegressor) -> dict[str, Any]:
         place = {at: index for index, at in enumerate(order)}
         leaf = [nodes.children_left[at] < 0 for at in order]
         value = [
-            nodes.value[at][0][0] * model.learning_rate if end else nodes.threshold[at]
+            nodes.value[at][0][0] * TREES["learning_rate"] / BAG if end else nodes.threshold[at]
             for at, end in zip(order, leaf, strict=True)
         ]
         trees.append(
             [
                 [-1 if end else int(nodes.feature[at]) for at, end in zip(order, leaf, strict=True)],
-                [round(float(each), 3) for each in value],
+                [round(float(each), 4) for each in value],
                 [0 if end else place[nodes.children_right[at]] for at, end in zip(order, leaf, strict=True)],
             ]
         )
-    return {"trees": trees, "base": round(float(model.init_.constant_[0][0]), 5)}
+    base = np.mean([member.init_.constant_[0][0] for member in model.members])
+    return {"trees": trees, "base": round(float(base), 5)}
 
 
 def apgr(prompts: Sequence[Prompt], scores: np.ndarray) -> float:
-    """Average performance gap recovered: the share of the gap that the hardest k% bring, over all k; 0.5 is chance."""
-    order = np.argsort(-scores, kind="stable")
-    gains = np.array([prompts[i].strong - prompts[i].weak for i in order])
-    reached = np.cumsum(gains) / gains.sum()
-    return float(np.mean(reached - gains / gains.sum() / 2))
+    """The figure of evaluate_auto for an array of scores."""
+    return evaluate_auto.apgr(list(prompts), list(scores))
 
 
 def check(learner: Learner) -> None:
@@ -388,7 +383,7 @@ def learn(learner: Learner) -> dict[str, Any]:
     trees, asks = learner.fit_trees(everything, gaps, model, whole)
     told = moves(learner.own_rows(everything, model, asks), learner.names, trees)
     learned = {"features": learner.names, **tree_tables(trees), "moves": told, **model.tables()}
-    return {**learned, "asks": word_table(asks.vectorizer, asks.model.coef_)}
+    return {**learned, "asks": word_table(asks.vectorizer, asks.model.coef_, 0.02)}
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ KEYS: dict[str, dict[str, Any]] = {
     "tokens": {"limits": {"tokens_per_minute": 5_000}},
     "poor": {"limits": {"usd_per_day": 0.01}},
     "thrifty": {"limits": {"usd_per_day": 0.05}},
+    "thrifty-stream": {"limits": {"usd_per_day": 0.05}},
     "one": {"limits": {"requests_per_minute": 1}},
     "leaver": {},
     "unlucky": {},
@@ -271,10 +272,11 @@ def test_a_redis_that_is_away_lets_requests_go_on_or_refuses_them_as_set(
 def test_what_is_under_way_counts_against_a_spend_limit(limited: Gateway, provider: Provider, stream: bool) -> None:
     """Each of these may cost a cent and a bit, the limit is five: four at once, however long they take."""
     slow = {"max_tokens": 1_000, "stream": stream}
+    key = "thrifty-stream" if stream else "thrifty"
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        first = [pool.submit(chat, limited, "thrifty", "slow-head:2+input:1+output:1", **slow) for _ in range(4)]
+        first = [pool.submit(chat, limited, key, "slow-head:2+input:1+output:1", **slow) for _ in range(4)]
         provider.until(lambda requests: len(requests) == 4)
-        refused = [pool.submit(chat, limited, "thrifty", "ok", **slow) for _ in range(6)]
+        refused = [pool.submit(chat, limited, key, "ok", **slow) for _ in range(6)]
         assert {one.result().status_code for one in refused} == {429}
         assert {one.result().status_code for one in first} == {200}
-    until(lambda: chat(limited, "thrifty", "input:1+output:1", **slow).status_code == 200)
+    until(lambda: chat(limited, key, "input:1+output:1", **slow).status_code == 200)

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-LONGEST = 640
-HEAD, TAIL = 400, 200
-DENSE = 280
+import re
+
+LONGEST = 700
+HEAD, TAIL = 440, 240
+DENSE = 270
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250
+_SPACES = re.compile("  +")
+_SENTENCE = 60
 _WHOLE = 1600
+_TOGETHER = 700
 
 
 def instruction(text: str) -> str:
-    """The part of a turn that reads as the ask: its shorter end, with what is short beside it; at most LONGEST long.
+    """The part of a turn that reads as the ask: its first or last paragraph where short, else both ends.
 
-    Asks stand before or after the material and are short beside it, in every language.
+    Asks stand before or after the material and are short beside it, in every language. At most LONGEST long.
     """
     if len(text) > 2 * _EDGE:
         text = f"{text[:_EDGE]}\n\n{text[-_EDGE:]}"
+    if "  " in text:
+        text = _SPACES.sub(" ", text)
     if "```" in text:
         text = "\n\n".join(text.split("```")[::2])
+    if len(text) <= _TOGETHER:
+        return _ends(text.strip())
     paragraphs = [stripped for part in text.split("\n\n") if (stripped := part.strip())]
-    if len(paragraphs) < 2:
+    if len(paragraphs) <= 1:
         return _ends(paragraphs[0]) if paragraphs else ""
     first, last = paragraphs[0], paragraphs[-1]
-    kept = [part for part in (first, last) if len(part) <= _SHORT] or [min(first, last, key=len)]
+    kept = [part for part in (first, last) if len(part) <= _SHORT]
+    if not kept:
+        return f"{first[:HEAD]}\n{last[-TAIL:]}"
     if len(text) <= _WHOLE:
         kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE][:4]
     return _ends("\n".join(kept))
@@ -41,7 +52,7 @@ def edges(text: str) -> str:
     first = text[: min(stops) + 1] if stops else text
     body = text.rstrip(_STOP_CHARS)
     begin = max(body.rfind(mark) for mark in _STOPS) + 1
-    return _both(first) if begin < len(first) else f"{_both(first)}\n{_both(body[begin:])}"
+    return _both(first) if begin < len(first) or not body else f"{_both(first)}\n{_both(body[begin:])}"
 
 
 _STOPS = (". ", "! ", "? ", ": ", "\n", "\u3002", "\uff01", "\uff1f", "\u061f", "\u0964", ":")
@@ -55,7 +66,7 @@ def _ends(text: str) -> str:
 def _both(sentence: str) -> str:
     """Whole words where there are spaces, a few characters where there are none."""
     sentence = sentence.strip()
-    if len(sentence) <= 60:
+    if len(sentence) <= _SENTENCE:
         return sentence
     begin = sentence[:34].rpartition(" ")[0] or sentence[:14]
     end = sentence[-26:].partition(" ")[2] or sentence[-16:]

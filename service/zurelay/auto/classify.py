@@ -19,8 +19,8 @@ TURNS = 6
 LOOP_STANDARD, LOOP_COMPLEX = 3, 6
 # Text that only a model with a long reach reads well, in characters.
 LONG = 60_000
-# How much of each end of an earlier turn is searched for the words of a new question.
-GLANCE = 2000
+# How much of each end of how many earlier turns is searched for the words of a new question.
+GLANCE, GLANCED = 2000, 40
 # A farewell and a small question are no longer than this, in characters.
 FAREWELL, QUESTION = 80, 160
 
@@ -42,7 +42,7 @@ def classify(content: Content, thresholds: tuple[float, float]) -> Verdict:
     asked = [turn for turn in content.turns if turn.role is Role.USER] or [Turn(role=Role.USER, text="")]
     last = features.of(content, asked[-1])
     own = round(score.of(last), 4)
-    floor, why = _floor(content, asked, last, thresholds)
+    floor, why = _floor(content, asked, last, category(own, thresholds), thresholds)
     least = dict(zip(_ORDER, (0.0, *thresholds), strict=True))[floor] if floor else 0.0
     final = min(1.0, max(own, least))
     return Verdict(
@@ -63,7 +63,7 @@ def category(value: float, thresholds: tuple[float, float]) -> Category:
 
 
 def _floor(
-    content: Content, asked: list[Turn], last: dict[str, float], thresholds: tuple[float, float]
+    content: Content, asked: list[Turn], last: dict[str, float], own: Category, thresholds: tuple[float, float]
 ) -> tuple[Category | None, tuple[str, ...]]:
     """The highest category that a rule is sure of, and that rule."""
     sure: list[tuple[Category, str]] = []
@@ -74,7 +74,8 @@ def _floor(
     if results >= LOOP_STANDARD:
         rank = Category.COMPLEX if results >= LOOP_COMPLEX else Category.STANDARD
         sure.append((rank, f"tool loop of {results}"))
-    if not leaves:
+    if not leaves and len(asked) > 1:
+        sure.append((own, "work in progress"))
         for turn in asked[-1 - TURNS : -1]:
             rank = category(score.of(features.of(content, turn)), thresholds)
             sure.append((rank, "work in progress"))
@@ -96,7 +97,7 @@ def _results(content: Content, *, since_last_ask: bool) -> int:
 
 def _leaves(content: Content, asked: list[Turn], last: dict[str, float]) -> bool:
     """Whether the last turn leaves the work behind: a farewell, or a small question that shares no word with it."""
-    if len(asked) < 2 or content.turns[-1] is not asked[-1] or asked[-1].media:
+    if len(asked) <= 1 or content.turns[-1] is not asked[-1] or asked[-1].media:
         return False
     text = asked[-1].text
     if len(text) > QUESTION or last["deep"] or last["domain"] or last["go_on"]:
@@ -105,7 +106,7 @@ def _leaves(content: Content, asked: list[Turn], last: dict[str, float]) -> bool
         return len(text) <= FAREWELL
     if not (last["lookup"] and (last["asks_last"] or last["lookup_leads"])):
         return False
-    told = "\n".join(_glance(turn.text) for turn in content.turns[:-1]).lower()
+    told = "\n".join(_glance(turn.text) for turn in content.turns[-1 - GLANCED : -1]).lower()
     return not any(word in told for word in lexicon.telling(text.lower()))
 
 

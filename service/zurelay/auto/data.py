@@ -57,15 +57,23 @@ def load(raw: bytes) -> Tables:
     return msgspec.json.decode(raw, type=Tables)
 
 
-def leaning(counts: Mapping[str, int], known: Mapping[str, tuple[float, float]]) -> float:
-    """The weights of the known words, rare ones counting more, over the length of the text in such words (tf-idf)."""
-    total = square = 0.0
-    for word in counts.keys() & known.keys():
-        weight, rarity = known[word]
-        rarity *= counts[word]
-        total += weight * rarity
-        square += rarity * rarity
-    return total / math.sqrt(square) if square else 0.0
+def leanings(counts: Mapping[str, int]) -> tuple[float, float]:
+    """What the words of a text say of the gap, and of the category: two sums over the words that are known.
+
+    Each is weights times rarity over the length of the text in such words (tf-idf); one walk, as it is the hot path.
+    """
+    gap = gap_square = ask = ask_square = 0.0
+    for word in counts.keys() & WEIGHED.keys():
+        gap_share, gap_part, ask_share, ask_part = WEIGHED[word]
+        count = counts[word]
+        gap += count * gap_share
+        gap_square += count * count * gap_part
+        ask += ask_share
+        ask_square += ask_part
+    return (
+        gap / math.sqrt(gap_square) if gap_square else 0.0,
+        ask / math.sqrt(ask_square) if ask_square else 0.0,
+    )
 
 
 def weighed(listed: dict[str, str]) -> dict[str, tuple[float, float]]:
@@ -75,6 +83,12 @@ def weighed(listed: dict[str, str]) -> dict[str, tuple[float, float]]:
         for key, words in listed.items()
         for word in words.split()
     }
+
+
+def _shares(known: tuple[float, float]) -> tuple[float, float]:
+    """A word's share of the sum, and of the squared length."""
+    weight, rarity = known
+    return weight * rarity, rarity * rarity
 
 
 def by_word(concepts: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -105,5 +119,6 @@ def by_pair(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, list[tu
 
 
 TABLES = load(pkgutil.get_data("zurelay", "data/auto.json") or b"")
-KNOWN = weighed(TABLES.known)
-ASKS = weighed(TABLES.asks)
+_NONE = (0.0, 0.0)
+_KNOWN, _ASKS = weighed(TABLES.known), weighed(TABLES.asks)
+WEIGHED = {word: (*_shares(_KNOWN.get(word, _NONE)), *_shares(_ASKS.get(word, _NONE))) for word in _KNOWN | _ASKS}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Set as AbstractSet
 
 from zurelay.auto import ask, gap, lexicon
 from zurelay.auto.content import Content, Turn
-from zurelay.auto.data import ASKS, leaning
+from zurelay.auto.data import leanings
 from zurelay.model import Input
 
 # Four kinds of concepts, by how much thought what they ask for takes.
@@ -48,7 +49,6 @@ _MATHS, _MATHS_WIDE = (
 )
 _QUESTIONS = ("?", "\uff1f", "\u061f")
 _BRACES = b"{};=()<>"
-_UPPER = bytes(range(65, 91))
 _DIGITS = bytes(c if chr(c).isdigit() else 0x20 for c in range(128)) + b" " * 128
 
 CODE = 0.03
@@ -57,8 +57,9 @@ _CODE_HEAD, _CODE_TAIL = 1500, 500
 
 
 def of(content: Content, turn: Turn) -> dict[str, float]:
-    """The features of one user turn in its request."""
-    asked = ask.instruction(turn.text)
+    """The features of one user turn in its request. Neither case nor surrounding space makes a difference."""
+    text = turn.text.strip()
+    asked = ask.instruction(text)
     found = lexicon.scripts(asked)
     if lexicon.dense(found) > ask.DENSE:
         asked = ask.shortened(asked)
@@ -68,13 +69,17 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     narrow = asked.encode("ascii", "ignore")
     number = _numbers(narrow)
     names = lexicon.languages(counts.keys(), found, len(asked))
-    features = _concepts(words, counts, low, names)
+    near = lexicon.pairs(low) if found else frozenset[str]()
+    edges = ask.edges(low)
+    leading = lexicon.split(edges)
+    features = _concepts(lexicon.hits(counts.keys(), leading, low, near, names), set(leading), edges)
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
-    features.update(_material(turn.text, len(turn.text) - len(asked)))
+    features.update(_material(text, len(text) - len(asked)))
     features["numbers"] = number
     built = gap.syntax(asked, counts, len(words), number)
-    features["gap"] = gap.estimate(counts, built, word_problem=gap.is_word_problem(words, number))
-    features["asks"] = leaning(dict.fromkeys(lexicon.marks(words, low), 1), ASKS)
+    counts.update(marks(words, near))
+    leaning, features["asks"] = leanings(counts)
+    features["gap"] = gap.estimate(leaning, built, word_problem=gap.is_word_problem(words, number))
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)
@@ -106,7 +111,6 @@ def _shape(asked: str, narrow: bytes, info: float, words: list[str], counts: Cou
         "quotes": _count(narrow, _QUOTES, wide, _QUOTES_WIDE),
         "maths": _count(narrow, _MATHS, wide, _MATHS_WIDE),
         "lines": asked.count("\n"),
-        "capitals": _count(narrow, _UPPER, "", "") / (len(asked) + 1),
         "word_length": info / size,
         "variety": len(counts) / size,
     }
@@ -126,21 +130,25 @@ def _material(text: str, rest: int) -> dict[str, float]:
     }
 
 
-def _concepts(words: list[str], counts: Counter[str], low: str, names: tuple[str, ...]) -> dict[str, float]:
+def marks(words: list[str], near: AbstractSet[str]) -> set[str]:
+    """What beside its words tells an ask: its first word, and its pairs in scripts without spaces."""
+    found = {pair for pair in near if pair.isalnum()}
+    if words:
+        found.add(f"^{words[0]}")
+    return found
+
+
+def _concepts(found: dict[str, tuple[str, ...]], leading: set[str], edges: str) -> dict[str, float]:
     features = _BLANK.copy()
-    found = lexicon.hits(words, counts.keys(), low, names)
-    if not found:
-        return features
-    edges = ask.edges(low)
-    leading = set(lexicon.split(edges))
     for word, concepts in found.items():
         # A phrase or a part of a word leads where it stands in the edges' text.
         leads = word in leading or ((" " in word or not word.isascii()) and word in edges)
         for concept in concepts:
             features[concept] += 1
             features[f"{concept}_leads"] = float(leads or features.get(f"{concept}_leads", 0.0))
-    for concept, kind in KIND.items():
-        if features[concept]:
+    for concept in {concept for concepts in found.values() for concept in concepts}:
+        kind = KIND.get(concept)
+        if kind is not None:
             features[kind] += features[concept]
             features[f"{kind}_kinds"] += 1
             features[f"{kind}_leads"] += features[f"{concept}_leads"]

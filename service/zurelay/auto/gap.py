@@ -10,10 +10,17 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from zurelay.auto.data import KNOWN, TABLES, by_word, leaning
+from zurelay.auto.data import TABLES, by_word
 
 _GRAMMAR = {word: groups[0] for word, groups in by_word(TABLES.grammar).items()}
 _SYNTAX = TABLES.syntax
+_WEIGHTS = tuple(zip(_SYNTAX.names, _SYNTAX.weight, strict=True))
+_MEAN = -sum(mean * weight for mean, weight in zip(_SYNTAX.mean, _SYNTAX.weight, strict=True))
+_WORD_PROBLEM = tuple(
+    (name, mean, _SYNTAX.word_problem[name])
+    for name, mean in zip(_SYNTAX.names, _SYNTAX.mean, strict=True)
+    if name in _SYNTAX.word_problem
+)
 _QUANTITY = frozenset({"many", "much", "long", "far", "old", "often", "fast", "big"})
 
 NAMES = ("length", "commas", "sentences", "questions", "numbers", "lines", "brackets", "word-length", "variety")
@@ -46,12 +53,9 @@ def is_word_problem(words: list[str], numbers: int) -> bool:
     return any(first == "how" and second in _QUANTITY for first, second in itertools.pairwise(words))
 
 
-def estimate(counts: Mapping[str, int], built: dict[str, float], *, word_problem: bool) -> float:
+def estimate(leaning: float, built: dict[str, float], *, word_problem: bool) -> float:
     """The expected gap, 0 for the mean text. A word problem's subject says nothing, its sentences all."""
-    total = 0.0 if word_problem else leaning(counts, KNOWN)
-    for name, mean, weight in zip(_SYNTAX.names, _SYNTAX.mean, _SYNTAX.weight, strict=True):
-        total += weight * (built[name] - mean)
-    if word_problem:
-        means = dict(zip(_SYNTAX.names, _SYNTAX.mean, strict=True))
-        total += sum(weight * (built[name] - means[name]) for name, weight in _SYNTAX.word_problem.items())
-    return total
+    total = _MEAN + sum([weight * built[name] for name, weight in _WEIGHTS])
+    if not word_problem:
+        return total + leaning
+    return total + sum(weight * (built[name] - mean) for name, mean, weight in _WORD_PROBLEM)

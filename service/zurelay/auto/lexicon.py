@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
-STEM = 6
+# The shortest word that tells what a text is about.
+TELLING = 3
 # Letters, digits and marks of any script; ASCII and general punctuation part words.
 _WORD = re.compile(
     r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
@@ -29,6 +30,7 @@ COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
+_DENSE_PAIR = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
 _DENSE_RUN = re.compile(r"[\u0e00-\u0e7f\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 # High bytes of UTF-16 by script, and how many such letters tell the language.
@@ -66,7 +68,7 @@ def scripts(text: str) -> dict[str, int]:
     return found
 
 
-def languages(words: Set[str], found: dict[str, int], length: int) -> tuple[str, ...]:
+def languages(words: AbstractSet[str], found: dict[str, int], length: int) -> tuple[str, ...]:
     """The word lists that a text is read by: those for all languages, and those that its script and words point to."""
     names = ["x", "rest"]
     if "ko" in found:
@@ -82,28 +84,30 @@ def languages(words: Set[str], found: dict[str, int], length: int) -> tuple[str,
     return tuple(names)
 
 
-def hits(words: list[str], distinct: Set[str], text: str, names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The words, phrases and parts of a lower-cased text that are listed, each with its concepts."""
-    own = distinct
-    if not _PHRASES.isdisjoint(own):
-        own = own | {f"{first} {second}" for first, second in itertools.pairwise(words) if first in _PHRASES}
+def hits(
+    words: AbstractSet[str], leading: list[str], text: str, near: AbstractSet[str], names: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """The listed words and parts of a lower-cased text, each with its concepts, and the phrases of its edges.
+
+    `leading` are the words of the edges in order, `near` the text's pairs.
+    """
+    phrases = {f"{first} {second}" for first, second in itertools.pairwise(leading) if first in _PHRASES}
+    own = words | phrases if phrases else words
     found: dict[str, tuple[str, ...]] = {}
-    near: set[str] | None = None
     for name in reversed(names):
         if name in _WORDS:
             listed = _WORDS[name]
             found.update((word, listed[word]) for word in own & _KEYS[name])
         if name in _PARTS:
-            near = pairs(text) if near is None else near
             starts = _PARTS[name]
             for start in near & starts.keys():
                 found.update((part, concepts) for part, concepts in starts[start] if part in text)
     return found
 
 
-def pairs(text: str) -> set[str]:
-    """All pairs of neighbouring characters: what words are in scripts without spaces."""
-    return set(map("".join, itertools.pairwise(text)))
+def pairs(text: str) -> AbstractSet[str]:
+    """All pairs of neighbouring characters in a text that has a script without spaces: what words are there."""
+    return set(map("".join, itertools.pairwise(text))) if _DENSE_PAIR.search(text) else frozenset()
 
 
 def dense(found: dict[str, int]) -> int:
@@ -111,22 +115,12 @@ def dense(found: dict[str, int]) -> int:
     return sum(count for name, count in found.items() if name in _DENSE)
 
 
-def marks(words: list[str], text: str) -> set[str]:
-    """What the ask model knows a lower-cased text by: its words' stems, the first marked, pairs in dense scripts."""
-    found = {word[:STEM] for word in words}
-    if words:
-        found.add(f"^{words[0][:STEM]}")
-    if not text.isascii() and _DENSE_RUN.search(text):
-        found |= pairs(text)
-    return found
-
-
 def telling(text: str) -> set[str]:
     """The words of a text that tell what it is about: long enough, and not among a language's commonest.
 
     Where there are no spaces, pairs of characters stand for words; hiragana, which is grammar, is left out.
     """
-    words = {word for word in split(text) if len(word) > 2 and word not in COMMON and word not in _LOOKUP}
+    words = {word for word in split(text) if len(word) >= TELLING and word not in COMMON and word not in _LOOKUP}
     runs = _DENSE_RUN.findall(text)
     if not runs:
         return words

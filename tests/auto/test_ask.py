@@ -1,0 +1,68 @@
+"""The ask of a turn, apart from its material."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zurelay.auto import ask
+
+LONG = "The meeting began with the accounts of the year. " * 30
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "asked"),
+    [
+        ("a short text is all ask", "What is this?\n\nIt was there.", "What is this?\n\nIt was there."),
+        ("before the material", f"Summarise this.\n\n{LONG}", "Summarise this."),
+        ("after the material", f"{LONG}\n\nWho spoke?", "Who spoke?"),
+        ("around the material", f"Read this.\n\n{LONG}\n\nWho spoke?", "Read this.\nWho spoke?"),
+        ("code in a fence", f"Explain this.\n\n```python\n{LONG}\n```", "Explain this."),
+        ("spaces are one", "What   is    this?", "What is this?"),
+        ("nothing", "", ""),
+    ],
+)
+def test_the_ask_is_found(name: str, text: str, asked: str) -> None:
+    assert ask.instruction(text) == asked, name
+
+
+def test_an_ask_without_paragraphs_is_read_at_both_ends() -> None:
+    asked = ask.instruction("begin " + "middle " * 2000 + "end")
+
+    assert asked.startswith("begin ")
+    assert asked.endswith(" end")
+    assert len(asked) <= ask.LONGEST
+
+
+def test_short_paragraphs_between_belong_to_the_ask() -> None:
+    text = "\n\n".join(["Design a queue.", "It must survive a crash.", "Keep the order.", "x" * 800, "Explain why."])
+
+    assert ask.instruction(text) == "Design a queue.\nIt must survive a crash.\nKeep the order.\nExplain why."
+
+
+def test_dense_scripts_are_cut_shorter() -> None:
+    assert ask.shortened("说明" * 10) == "说明" * 10
+    assert len(ask.shortened("说明" * 500)) <= ask.DENSE + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("one sentence only", "one sentence only"),
+        ("first one. middle. last one?", "first one.\nlast one"),
+        ("first one: second", "first one:\nsecond"),
+        ("一つ目の文。二つ目の文。", "一つ目の文。\n二つ目の文"),
+        ("", ""),
+    ],
+)
+def test_edges_are_the_first_and_last_sentence(text: str, edges: str) -> None:
+    assert ask.edges(text) == edges
+
+
+def test_edges_of_a_long_sentence_are_whole_words() -> None:
+    assert ask.edges("alpha " * 40) == "alpha alpha alpha alpha alpha\nalpha alpha alpha alpha"
+
+
+@given(st.text(max_size=2000))
+def test_an_ask_is_bounded(text: str) -> None:
+    assert len(ask.instruction(text)) <= ask.LONGEST
+    assert len(ask.edges(text)) <= 2 * 61 + 1
