@@ -155,10 +155,10 @@ class AskModel:
 
     def fit(self, asks: Sequence[frozenset[str]], levels: np.ndarray, weights: np.ndarray) -> AskModel:
         """Fit, keep the heaviest words, fit again."""
-        first = TfidfVectorizer(analyzer=set).fit(asks)
+        first = TfidfVectorizer(analyzer=sorted).fit(asks)
         model = Ridge(ASK_RIDGE).fit(first.transform(asks), levels, weights)
         kept = heaviest(first.get_feature_names_out(), model.coef_, first.idf_, KEPT_ASKS)
-        self.vectorizer = TfidfVectorizer(analyzer=set, vocabulary=kept).fit(asks)
+        self.vectorizer = TfidfVectorizer(analyzer=sorted, vocabulary=kept).fit(asks)
         self.model = Ridge(ASK_RIDGE, fit_intercept=False).fit(self.vectorizer.transform(asks), levels - 1.0, weights)
         return self
 
@@ -373,6 +373,11 @@ def check(learner: Learner) -> None:
         right, far = float(np.mean(found == learner.levels)), int(np.sum(abs(found - learner.levels) == 2))
         english = float(np.mean((found == learner.levels)[languages == "en"]))
         print(f"examples, {title}: {right:.3f} right, English {english:.3f}, off by two {far}")
+    names = [evaluate_auto.LEVELS[level] for level in found]
+    print(evaluate_auto.confusion(zip((row["expect"] for row in learner.rows), names, strict=True)), "\n")
+    for column in ("lang", "kind"):
+        rows = ((row[column], row["expect"] == name) for row, name in zip(learner.rows, names, strict=True))
+        print(evaluate_auto.table(column, rows), "\n")
 
 
 def learn(learner: Learner) -> dict[str, Any]:

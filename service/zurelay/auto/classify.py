@@ -14,7 +14,7 @@ from zurelay.auto.content import Content, Role, Turn
 from zurelay.model import Category
 
 # Earlier turns of the user that are looked at for work in progress, the latest ones.
-TURNS = 6
+TURNS = 4
 # Tool results after which a loop is at least standard, and complex.
 LOOP_STANDARD, LOOP_COMPLEX = 3, 6
 # Text that only a model with a long reach reads well, in characters.
@@ -76,7 +76,9 @@ def _floor(
         sure.append((rank, f"tool loop of {results}"))
     if not leaves and len(asked) > 1:
         sure.append((own, "work in progress"))
-        for turn in asked[-1 - TURNS : -1]:
+        for turn in reversed(asked[-1 - TURNS : -1]):
+            if sure[-1][0] is Category.COMPLEX:
+                break
             rank = category(score.of(features.of(content, turn)), thresholds)
             sure.append((rank, "work in progress"))
     if not sure:

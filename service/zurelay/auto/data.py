@@ -70,9 +70,10 @@ def leanings(counts: Mapping[str, int]) -> tuple[float, float]:
         gap_square += count * count * gap_part
         ask += ask_share
         ask_square += ask_part
+    # Rounded, since the order in which a set's floats are summed differs from one process to the next.
     return (
-        gap / math.sqrt(gap_square) if gap_square else 0.0,
-        ask / math.sqrt(ask_square) if ask_square else 0.0,
+        round(gap / math.sqrt(gap_square), 6) if gap_square else 0.0,
+        round(ask / math.sqrt(ask_square), 6) if ask_square else 0.0,
     )
 
 
