@@ -43,7 +43,6 @@ class Command(msgspec.Struct, kw_only=True):
     op: str
     config: str = ""
     keys: str = ""
-    environ: dict[str, str] = {}
 
 
 class Reply(msgspec.Struct, kw_only=True):

@@ -20,7 +20,6 @@ MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy l
 FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
-_ATTRIBUTES = "envoy.filters.http.ext_proc"
 PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 _PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
@@ -46,12 +45,6 @@ def metadata(request: Request) -> dict[str, str]:
     """Read the strings of our namespace that came with a message."""
     fields = request.metadata_context.filter_metadata[NAMESPACE].fields
     return {name: value.string_value for name, value in fields.items()}
-
-
-def attribute(request: Request, name: str) -> str:
-    """Read one attribute that came with a message; empty where Envoy has none."""
-    struct = request.attributes.get(_ATTRIBUTES)
-    return struct.fields[name].string_value if struct is not None and name in struct.fields else ""
 
 
 def planned(
