@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from zurelay import exchange, failure, headers, rewrite, sse, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
-from zurelay.egress_client import Answer, EgressCall, Event
+from zurelay.egress_client import Answer, EgressCall, End, Event
 from zurelay.errors import InvalidRequest
 from zurelay.grpcwire.calls import Call
 from zurelay.model import Endpoint
@@ -46,7 +46,7 @@ class Relaying:
             call = await self._open(head)
             while relay.outcome is Outcome.UNDER_WAY:
                 events = await call.next(relay.deadline)
-                if self._was_lost(events):
+                if self._was_gone(call, events) or self._was_lost(events):
                     call.close()
                     call = await self._open(head)
                     continue
@@ -59,6 +59,10 @@ class Relaying:
             if call is not None:
                 call.leave() if relay.outcome is Outcome.ANSWERED else call.close()
             self._record(relay)
+
+    def _was_gone(self, call: EgressCall, events: list[Event]) -> bool:
+        """Tell a connection that had served before, and was closed as the request went out: another takes it."""
+        return call.again and self._answer is None and events == [End(clean=False)]
 
     def _was_lost(self, events: list[Event]) -> bool:
         """Tell an answer that no attempt gave: the worker of one died with it. The client has had none: once more."""
@@ -126,7 +130,7 @@ class Relaying:
         sent["accept"] = "text/event-stream"
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
-        return await EgressCall.open(self._worker.egress_socket, "/", sent, body)
+        return await self._worker.egress.open("/", sent, body)
 
     def _step(self, relay: Relay, events: list[Event]) -> list[Output]:
         now = self._loop.time()

@@ -7,6 +7,7 @@ When the line breaks, the supervisor is gone, and so goes the worker.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -96,6 +97,10 @@ class WorkerServer:
         except StoreError as error:
             return Reply(op="problem", problem=str(error))
         self._worker.configure(found, keys, self._store)
+        # What lives as long as the configuration is not looked through again for each hundred requests.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
         if old is not self._store:
             await _close(old)
         await self._listen(message_limit(found.limits))

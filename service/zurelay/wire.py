@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -21,6 +22,7 @@ FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
 PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
+_KNOWN_PLANS = 1024
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 _PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
 
@@ -56,7 +58,7 @@ def planned(
 ) -> bytes:
     """Answer request headers with a plan: the clusters to try, how often and how long (seconds), and what to change."""
     response = _Response()
-    _set_plan(response, plan, groups)
+    _set_plan(response, plan)
     common = response.request_headers.response
     _set_headers(common.header_mutation, mutations)
     _set_headers(
@@ -68,7 +70,7 @@ def planned(
     )
     common.header_mutation.remove_headers.extend(removed)
     common.clear_route_cache = True
-    return response.SerializeToString()
+    return _override(tuple(groups)) + response.SerializeToString()
 
 
 def milliseconds(seconds: float) -> str:
@@ -76,14 +78,7 @@ def milliseconds(seconds: float) -> str:
     return str(round(seconds * 1000))
 
 
-def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Iterable[str]) -> None:
-    override = priority_group_pb2.PriorityGroupsOverride()
-    for number, cluster in enumerate(groups, 1):
-        group = override.priority_groups.add(name=f"{number}:{cluster}")
-        group.clusters.add(cluster_name=cluster).weight.value = 1
-    response.typed_dynamic_metadata[NAMESPACE].CopyFrom(
-        any_pb2.Any(type_url=_PLAN_URL, value=override.SerializeToString())
-    )
+def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan) -> None:
     fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
     fields["plan"].string_value = plans.encode(plan).decode()
     fields["request_id"].string_value = plan.request_id
@@ -91,6 +86,20 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Ite
     # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
     fields["tries"].string_value = str(min(len(plan.attempts), plan.length))
     fields["retry_after"].string_value = str(attempt.wait(plan.past))
+
+
+@functools.lru_cache(_KNOWN_PLANS)
+def _override(groups: tuple[str, ...]) -> bytes:
+    """Write the clusters of a plan: few differ. Serialized messages that stand one behind the other are one message."""
+    override = priority_group_pb2.PriorityGroupsOverride()
+    for number, cluster in enumerate(groups, 1):
+        group = override.priority_groups.add(name=f"{number}:{cluster}")
+        group.clusters.add(cluster_name=cluster).weight.value = 1
+    response = _Response()
+    response.typed_dynamic_metadata[NAMESPACE].CopyFrom(
+        any_pb2.Any(type_url=_PLAN_URL, value=override.SerializeToString())
+    )
+    return response.SerializeToString()
 
 
 def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
@@ -177,28 +186,30 @@ def response_headers(mutation: Mutation | None = None) -> bytes:
     """Answer an attempt's response headers, changed or as they are."""
     response = _Response()
     response.response_headers.SetInParent()
-    if mutation is not None:
-        _mutate(response, response.response_headers.response, mutation)
-    return response.SerializeToString()
+    return _mutated(response, response.response_headers.response, mutation)
 
 
 def response_body(mutation: Mutation | None = None) -> bytes:
     """Answer an attempt's response body; buffered, it may still change the headers."""
     response = _Response()
     response.response_body.SetInParent()
-    if mutation is not None:
-        _mutate(response, response.response_body.response, mutation)
-    return response.SerializeToString()
+    return _mutated(response, response.response_body.response, mutation)
 
 
-def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation) -> None:
+def _mutated(
+    response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation | None
+) -> bytes:
+    if mutation is None:
+        return response.SerializeToString()
     _set_headers(common.header_mutation, mutation.headers)
     common.header_mutation.remove_headers.extend(mutation.removed)
     if mutation.body is not None:
         common.body_mutation.body = mutation.body
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
-    if mutation.plan is not None:
-        _set_plan(response, mutation.plan, mutation.groups)
+    if mutation.plan is None:
+        return response.SerializeToString()
+    _set_plan(response, mutation.plan)
+    return _override(tuple(mutation.groups)) + response.SerializeToString()
 
 
 PASS_HEADERS = response_headers()

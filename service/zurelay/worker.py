@@ -10,6 +10,7 @@ import msgspec
 from zurelay import settlement
 from zurelay.access import KeyRing
 from zurelay.catalog import Catalog
+from zurelay.egress_client import Egress
 from zurelay.errors import GatewayUnavailable, TooLarge
 from zurelay.identity import Identifier
 from zurelay.model import Identity, Key, Settings
@@ -89,7 +90,7 @@ class Worker:
     """The state that the processors share. Replaced piece by piece on reload, between two requests."""
 
     def __init__(self, *, egress_socket: str, egress_token: str, workers: int, recorder: Recorder) -> None:
-        self.egress_socket = egress_socket
+        self.egress = Egress(egress_socket)
         self.egress_token = egress_token
         self.recorder = recorder
         self.draining = False
