@@ -33,6 +33,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     workload: str = ""
     usd: str | None = None
     ours_usd: str | None = None
+    why: str = ""
 
 
 class _Rule(msgspec.Struct, kw_only=True):
@@ -86,6 +87,7 @@ class LogRecorder:
             workload=plan.workload,
             usd=_usd(spent.usd) if spent is not None else None,
             ours_usd=_usd(spent.ours) if spent is not None else None,
+            why=record.why,
         )
         self._write(line)
 

@@ -11,12 +11,15 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import grpc.aio
 import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from zurelay import keysfile, settings, stores
+from zurelay.claims import Claims
+from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
@@ -69,7 +72,7 @@ class WorkerServer:
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
         server = grpc.aio.server(options=_OPTIONS)  # made here: it belongs to the loop that runs
-        server.add_generic_rpc_handlers((Processor(self._worker).handlers(),))
+        server.add_generic_rpc_handlers((Processor(self._worker).handlers(), LogService(self._worker).handlers()))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         self._server = server
         reader = await _standard_input()
@@ -158,5 +161,11 @@ def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> No
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
+    worker = Worker(
+        egress_socket=egress_socket,
+        egress_token=egress_token,
+        workers=workers,
+        recorder=recorder,
+        ends=Claims(str(Path(egress_socket).with_name("ends"))),
+    )
     asyncio.run(WorkerServer(socket, worker, recorder).run())
