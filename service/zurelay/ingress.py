@@ -48,6 +48,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
 
@@ -134,7 +135,7 @@ class Ingress:
                 stays = len(request.document.data) >= _LARGE or holds(planned)
                 del request  # Envoy has it now
                 if stays:
-                    await self._wait_for_end()
+                    await self._wait_for_end(planned)
         finally:
             held.release()
             if planned is not None and planned.reservation is not None:
@@ -168,13 +169,18 @@ class Ingress:
             return msgspec.structs.replace(decision.plan, explained=explain.summary(decision))
         return decision.plan
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, planned: Plan) -> None:
         """Hold a large body's share until Envoy, which keeps it for retries, is done with it; and what limits reserve.
 
-        A stream that stays ties the request to this worker's life: where nothing is held it ends at once.
+        A stream that stays ties the request to this worker's life: where nothing is held it ends at once. The client
+        may have left just before Envoy had the plan: then nobody else knows of the request.
         """
-        while await self._context.read() is not grpc.aio.EOF:
-            pass
+        try:
+            while await self._context.read() is not grpc.aio.EOF:
+                pass
+        finally:
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
+            asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
         """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""

@@ -23,7 +23,8 @@ from e2e.raw import RawClient
 PRICE = {"input": 1, "output": 10}
 TOKENS = 100_000
 KEYS: dict[str, dict[str, Any]] = {
-    **{name: {"limits": {"tokens_per_minute": TOKENS, "usd_per_day": 100}} for name in ("held", "many", "racer")},
+    **{name: {"limits": {"tokens_per_minute": TOKENS, "usd_per_day": 100}} for name in ("held", "many")},
+    **{name: {"limits": {"tokens_per_minute": 10_000_000, "usd_per_day": 100}} for name in ("racer", "planned")},
     **{name: {} for name in ("free", "leaver", "late-leaver", "stream-leaver", "unlucky", "mortal")},
 }
 
@@ -165,7 +166,7 @@ def test_a_record_says_what_was_given_up(
     wanted = answer.headers["x-zurelay-request-id"]
     line = until(lambda: next((it for it in records(gateway, "free") if it["request_id"] == wanted), None))
     assert line is not None
-    expected = [name.replace("not_json", "not_a_stream") if stream else name for name in given_up]
+    expected = [name.replace("not_json", "no_token") if stream else name for name in given_up]
     assert (outcome, expected) == (line["outcome"], line["given_up"])
 
 
@@ -179,7 +180,7 @@ def test_a_stream_whose_last_attempts_reach_nobody_says_what_was_given_up(gatewa
 
 
 def test_clients_that_leave_while_they_are_answered_count_once_each(gateway: Gateway) -> None:
-    """They leave at about the time when the answer comes: a worker judges it while Envoy tells another that they left."""
+    """They leave at about the time when the answer comes: one worker judges it, another hears that they left."""
     asked = 60
 
     def leave_at(delay: float) -> None:
@@ -200,13 +201,34 @@ def test_clients_that_leave_while_they_are_answered_count_once_each(gateway: Gat
     assert {"answered", "client_left"} >= {line["outcome"] for line in lines[:-1]}
 
 
+def test_clients_that_leave_while_they_are_planned_leave_nothing_held(gateway: Gateway) -> None:
+    """They leave about when the plan is on its way to Envoy, which then has nothing to tell of them."""
+
+    def leave_at(delay: float) -> None:
+        with RawClient(gateway) as client:
+            client.post(ask("solo", **simulate(m1="slow-head:0.9")), bearer("planned"))
+            time.sleep(delay)
+            client.leave()
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        list(pool.map(leave_at, [number * 0.0001 for number in range(100)]))
+
+    def nothing_held() -> bool:
+        answer = gateway.chat(ask("solo", max_tokens=1), bearer("planned"))
+        left = sum(line["usage"]["prompt"] for line in records(gateway, "planned") if "usage" in line)
+        remaining = int(answer.headers["x-ratelimit-remaining-tokens"])
+        return remaining > 10_000_000 - left - 1_000
+
+    until(nothing_held)
+
+
 def test_ends_are_told_to_another_worker_where_one_has_died(
     provider: Provider, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     directory = tmp_path_factory.mktemp("mortal")
     settings = catalog(provider.port)
     settings["providers"]["p1"]["base_url"] = f"http://127.0.0.1:{free_port()}/v1"
-    running = Gateway(directory, settings | {"auth": write_keys(directory, **KEYS), "workers": 2}).wait_ready()
+    running = Gateway(directory, settings | {"auth": write_keys(directory, mortal={}), "workers": 2}).wait_ready()
     try:
         told = 0
         for _ in range(4):
@@ -214,12 +236,17 @@ def test_ends_are_told_to_another_worker_where_one_has_died(
                 assert 503 == running.chat(ask("solo"), bearer("mortal")).status_code
                 told += 1
                 settled(running, "mortal", told)
-            victim = running.workers[0]
-            os.kill(victim, signal.SIGKILL)
-            until(lambda gone=victim: len(running.workers) == 2 and gone not in running.workers)
+            kill_one(running)
         assert 20 == usage(running)["mortal"]["failed"] == len(records(running, "mortal"))
     finally:
         assert 0 == running.stop()
+
+
+def kill_one(gateway: Gateway) -> None:
+    """Kill a worker, and wait for the one that takes its place."""
+    victim = gateway.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: len(gateway.workers) == 2 and victim not in gateway.workers)
 
 
 def test_a_client_that_can_be_answered_costs_no_entry(gateway: Gateway) -> None:
