@@ -215,7 +215,7 @@ def test_clients_that_leave_while_they_are_planned_leave_nothing_held(gateway: G
 
     def nothing_held() -> bool:
         answer = gateway.chat(ask("solo", max_tokens=1), bearer("planned"))
-        left = sum(line["usage"]["prompt"] for line in records(gateway, "planned") if "usage" in line)
+        left: int = sum(line["usage"]["prompt"] for line in records(gateway, "planned") if "usage" in line)
         remaining = int(answer.headers["x-ratelimit-remaining-tokens"])
         return remaining > 10_000_000 - left - 1_000
 
