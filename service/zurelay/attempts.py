@@ -44,9 +44,7 @@ class WholeProcessor:
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
-                await self._context.write(
-                    self._judge(head, b"", wire.response_headers) if head.end else wire.PASS_HEADERS
-                )
+                await self._context.write(self._judge_head(head))
             elif message.HasField("response_body"):
                 await self._context.write(self._judge(head, message.response_body.body, wire.response_body))
 
@@ -80,12 +78,25 @@ class WholeProcessor:
     def _current(self) -> Attempt:
         return self._planned().attempts[self._number - 1]
 
+    def _judge_head(self, head: Head) -> bytes:
+        """Judge an answer without a body, and one that needs none; let Envoy wait for the others'."""
+        if head.end:
+            return self._judge(head, b"", wire.response_headers)
+        answered = Answered.read(head.headers, time.time())
+        verdict = attempt.judge_head(self._planned(), self._number, answered, limit=self._limit())
+        return self._told(verdict, head, wire.response_head_alone) if verdict is not None else wire.PASS_HEADERS
+
     def _judge(self, head: Head, body: bytes, reply: Callable[[Mutation], bytes]) -> bytes:
-        """Judge the answer, and write what Envoy is told in this phase."""
-        planned = self._planned()
+        """Judge the whole answer, and write what Envoy is told in this phase."""
         now = time.time()
         answered = Answered.read(head.headers, now)
-        verdict = attempt.judge_whole(planned, self._number, answered, body, limit=self._limit(), created=int(now))
+        limit = self._limit()
+        verdict = attempt.judge_whole(self._planned(), self._number, answered, body, limit=limit, created=int(now))
+        return self._told(verdict, head, reply)
+
+    def _told(self, verdict: Verdict, head: Head, reply: Callable[[Mutation], bytes]) -> bytes:
+        """Put a verdict on record, and write it for Envoy."""
+        planned = self._planned()
         note(self._worker, planned, self._number, verdict)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
