@@ -86,7 +86,7 @@ class Relaying:
     def _relay(self, *, keepalive: bool) -> Relay:
         streaming, timeouts = self._settings.streaming, self._settings.timeouts
         request = self._asked()
-        asked = exchange.Asked(usage=request.include_usage, choices=request.choices)
+        asked = exchange.Asked(usage=request.include_usage, choices=request.choices, prompt=self._estimate_prompt)
         chat = self._plan.endpoint is Endpoint.CHAT
         open_after, beat = streaming.open_after, streaming.keepalive
         if not chat:  # clients of messages give up after some 15 s without an event; a comment is none (SPEC 8)
