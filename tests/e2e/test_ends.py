@@ -243,9 +243,8 @@ def test_a_price_is_that_of_the_time_when_the_request_came(
             slow = simulate(m1="slow-head:6+input:1000+output:100")
             asked = [pool.submit(running.chat, ask("solo", stream=on, **slow), bearer("buyer")) for on in (False, True)]
             provider.until(lambda requests: len(requests) == 2)
-            running.write(
-                settings | {"models": {name: it for name, it in settings["models"].items() if name != "solo"}}
-            )
+            kept = {name: model for name, model in settings["models"].items() if name != "solo"}
+            running.write(running.config | {"models": kept})
             until(lambda: "solo" not in httpx.get(running.url + "/v1/models", headers=bearer("buyer")).text)
             assert [False, False] == [one.done() for one in asked]
             assert [200, 200] == [one.result().status_code for one in asked]
