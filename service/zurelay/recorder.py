@@ -14,6 +14,7 @@ from zurelay.loglines import LogLines
 from zurelay.plan import Plan
 from zurelay.ports import Record
 from zurelay.rules import Finding
+from zurelay.settlement import UNANSWERED
 from zurelay.usage import Usage
 
 
@@ -65,7 +66,7 @@ class LogRecorder:
         """Take note of a request that has ended."""
         plan = record.plan
         answering = record.attempt
-        model = answering.model if answering is not None and record.outcome != "refused" else None
+        model = answering.model if answering is not None and record.outcome not in UNANSWERED else None
         self._counters[f'zurelay_requests_total{{model="{model or ""}",outcome="{record.outcome}"}}'] += 1
         spent = record.spent
         if spent is not None:
