@@ -39,7 +39,7 @@ request rewrite failure                         what the client sent, what a pro
 fit openai_answer permits
 listing
 selection formats                               choices, and the other format
-translatable
+translatable passthrough
 candidates
 decide
 explain

@@ -32,6 +32,13 @@ class Reason(enum.Enum):
     UNREADABLE = "unreadable"
 
 
+class Passes(enum.Enum):
+    """A stream that passes through, and what becomes of the chunk that has nothing but the usage."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
 # A second try of the same route can't help after these (SPEC 5: 401, 403, 404, 429).
 _NO_SECOND_TRY = frozenset({Reason.DENIED, Reason.RETRY_LATER})
 
@@ -72,7 +79,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
     told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
-    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer.
+    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. A stream that
+    `passes` through has no attempt that begins after `begin_by` (Unix time).
     """
 
     request_id: str
@@ -92,7 +100,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     standing: dict[str, str] = {}
     stream: bool = False
     hide_thinking: bool = False
+    passes: Passes | None = None
+    begin_by: float = 0
     past: tuple[Past, ...] = ()
+
+    @property
+    def relayed(self) -> bool:
+        """Whether the relay writes what the client sees."""
+        return self.stream and self.passes is None
 
     @property
     def clusters(self) -> list[str]:

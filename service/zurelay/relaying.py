@@ -184,3 +184,8 @@ def wants_keepalive(head: Head) -> bool:
     if value not in ("on", "off"):
         raise InvalidRequest(f"{headers.KEEPALIVE} is {value[:20]!r}: send on or off.", param=headers.KEEPALIVE)
     return value == "on"
+
+
+def asks_for_keepalive(head: Head) -> bool:
+    """Tell a client that won't have a stream without them, from one that takes what comes."""
+    return headers.KEEPALIVE in head.headers and wants_keepalive(head)

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 from google.protobuf import any_pb2
+from google.protobuf.struct_pb2 import Value
 
 from zurelay import attempt
 from zurelay import plan as plans
 from zurelay.access_log import Entry
+from zurelay.passthrough import Counted
 from zurelay.plan import Plan
 from zurelay.protos import accesslog_pb2, core_pb2, ext_proc_pb2, priority_group_pb2
 
@@ -20,6 +22,7 @@ _Response = ext_proc_pb2.ProcessingResponse
 NAMESPACE = "zurelay"  # of dynamic metadata
 MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy looks for
 FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
+PASSES = "x-zurelay-passes"  # how an attempt tells Envoy's script that the stream is the client's (passthrough.lua)
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 _JUDGED = "judged"  # in our namespace: whether an attempt has put the request's end on record, _YES or _NO
 _YES, _NO = "yes", "no"  # listeners.yaml looks for the latter
@@ -63,6 +66,18 @@ def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
         cut=flags.downstream_connection_termination or flags.downstream_remote_reset,
         sent=common.HasField("time_to_last_upstream_tx_byte"),
         details=response.response_code_details,
+        counted=_counted(common.metadata.filter_metadata[NAMESPACE].fields),
+    )
+
+
+def _counted(fields: Mapping[str, Value]) -> Counted:
+    """Read what passthrough.lua has left."""
+    return Counted(
+        number=int(fields["answering"].string_value or 0),
+        first=fields["usage_first"].string_value,
+        last=fields["usage_last"].string_value,
+        events=int(fields["events"].number_value),
+        whole=fields["whole"].string_value == "yes",
     )
 
 
@@ -199,6 +214,13 @@ def attempt_body(body: bytes) -> bytes:
     return response.SerializeToString()
 
 
+class Passing(msgspec.Struct, frozen=True, kw_only=True):
+    """What Envoy keeps of the attempt whose stream passes through: its number, and the model's name for the client."""
+
+    number: int
+    model: str
+
+
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next.
 
@@ -210,6 +232,7 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     plan: Plan | None = None
     groups: list[str] = []
+    passing: Passing | None = None
     judged: bool = False
 
 
@@ -247,6 +270,10 @@ def _mutated(
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
     if mutation.judged:
         _set_judged(response)
+    if mutation.passing is not None:
+        fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
+        fields["answering"].string_value = str(mutation.passing.number)
+        fields["model"].string_value = mutation.passing.model
     if mutation.plan is None:
         return response.SerializeToString()
     _set_plan(response, mutation.plan)

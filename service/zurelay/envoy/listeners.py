@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from zurelay import passthrough
 from zurelay.envoy import sds
 from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
-from zurelay.envoy.templates import discovery, duration, template
+from zurelay.envoy.templates import discovery, duration, script, template
 from zurelay.model import IdentityMode, Listen, Settings
 
 PEER_URIS = "peer-uris"
@@ -20,6 +21,7 @@ _LATER = 30.0
 # A client may leave more than the listener's buffer limit unread for so long, in seconds: no model writes that much
 # faster than people or programs read, and what one client holds is lost to all others.
 _UNREAD = 120.0
+_LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 
 
@@ -45,6 +47,14 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
     manager["local_reply_config"] = for_clients()
     service = manager["http_filters"][0]["typed_config"]["grpc_service"]
     _identify(manager, service["initial_metadata"], settings.identity.mode)
+    if passthrough.wanted(settings):
+        manager["http_filters"].insert(1, _script())
+
+
+def _script() -> dict[str, Any]:
+    """Streams that pass through lack what the relay does to others; some of it is done in Envoy."""
+    source = {"inline_string": script("passthrough.lua")}
+    return {"name": "envoy.filters.http.lua", "typed_config": {"@type": _LUA, "default_source_code": source}}
 
 
 def _identify(manager: dict[str, Any], metadata: list[dict[str, str]], mode: IdentityMode) -> None:
