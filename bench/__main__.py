@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bench import document as documents
 from bench import facts, figures, flows, requests, table, targets, wrk
-from bench.figures import DIRECT, ENVOY, ZURELAY, Figures
+from bench.figures import DIRECT, ENVOY, PASSING, ZURELAY, Figures
 from bench.running import BenchError
 from zurelay.supervise import machine
 
@@ -90,7 +90,7 @@ async def _run(effort: Effort) -> tuple[dict[str, str], list[figures.Figure]]:
 async def _measure(
     effort: Effort, started: list[targets.Target], directory: Path, found: Figures, log: Console
 ) -> None:
-    ours = [target for target in started if target.name in (ENVOY, ZURELAY)]
+    ours = [target for target in started if target.name in (ENVOY, ZURELAY, PASSING)]
     proxies = [target for target in started if target.name != DIRECT]
     direct = next(target for target in started if target.name == DIRECT)
     await flows.idle(proxies, found)

@@ -10,6 +10,7 @@ import msgspec
 DIRECT = "the stub itself"
 ENVOY = "Envoy alone"
 ZURELAY = "zurelay"
+PASSING = "zurelay, passing through"
 LITELLM = "LiteLLM"
 PORTKEY = "Portkey"
 

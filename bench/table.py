@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from rich import box
 from rich.table import Table
 
-from bench.figures import DIRECT, ENVOY, LITELLM, PORTKEY, ZURELAY, Figure, quantities, ratio
+from bench.figures import DIRECT, ENVOY, LITELLM, PASSING, PORTKEY, ZURELAY, Figure, quantities, ratio
 
-_COLUMNS = (DIRECT, ENVOY, ZURELAY, PORTKEY, LITELLM)
+_COLUMNS = (DIRECT, ENVOY, ZURELAY, PASSING, PORTKEY, LITELLM)
 _COMPARED = (ENVOY, PORTKEY, LITELLM)
 
 

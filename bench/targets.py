@@ -61,8 +61,8 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
 @contextlib.asynccontextmanager
 async def running(directory: Path, *, peers: bool) -> AsyncIterator[list[Target]]:
     """Start everything that is there, and end it afterwards."""
-    stub, ports = await _stub(directory), free_ports(6)
-    servers = [_envoy(directory, ports), _zurelay(directory, ports), *(_peers(directory, ports) if peers else ())]
+    stub, ports = await _stub(directory), free_ports(8)
+    servers = [_envoy(directory, ports), *_zurelays(directory, ports), *(_peers(directory, ports) if peers else ())]
     async with contextlib.AsyncExitStack() as stack:
         command = [str(stub), str(ports[0])]
         direct = _Server(
@@ -174,22 +174,34 @@ def _address(port: int) -> dict[str, object]:
     return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
 
 
-def _zurelay(directory: Path, ports: Sequence[int]) -> _Server:
+def _zurelays(directory: Path, ports: Sequence[int]) -> list[_Server]:
+    """The gateway as it comes, and once more with streams that pass through."""
+    return [
+        _zurelay(directory / "z", figures.ZURELAY, ports[2:4], _provider(ports), passthrough=False),
+        _zurelay(directory / "p", figures.PASSING, ports[6:8], _provider(ports), passthrough=True),
+    ]
+
+
+def _zurelay(directory: Path, name: str, ports: Sequence[int], provider: str, *, passthrough: bool) -> _Server:
     """The gateway as its users start it, with one model, and no keys."""
+    directory.mkdir()
     config = directory / "zurelay.yaml"
     config.write_bytes(
         msgspec.json.encode(  # JSON is YAML
             {
-                "listen": {"port": ports[2], "host": "127.0.0.1"},
-                "status": {"port": ports[3], "host": "127.0.0.1"},
+                "listen": {"port": ports[0], "host": "127.0.0.1"},
+                "status": {"port": ports[1], "host": "127.0.0.1"},
                 "auth": {"require": "none"},
-                "providers": {"stub": {"base_url": _provider(ports), "format": "openai"}},
+                "providers": {"stub": {"base_url": provider, "format": "openai"}},
                 "models": {MODEL: {"routes": [{"provider": "stub", "model": "stub"}], "context_window": 100_000}},
+                "streaming": {"passthrough": passthrough},
+                "store": {"sqlite": str(directory / "zurelay.db")},
             }
         )
     )
-    command = [sys.executable, "-P", "-m", "zurelay", "up", "--config", str(config), "--run-dir", str(directory / "z")]
-    return _Server(name=figures.ZURELAY, port=ports[2], command=command, env=os.environ, roles=_zurelay_roles)
+    run = str(directory / "run")
+    command = [sys.executable, "-P", "-m", "zurelay", "up", "--config", str(config), "--run-dir", run]
+    return _Server(name=name, port=ports[0], command=command, env=os.environ, roles=_zurelay_roles)
 
 
 def _zurelay_roles(pid: int) -> Roles:

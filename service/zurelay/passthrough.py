@@ -39,8 +39,7 @@ def _allowed(settings: Settings, model: Model) -> bool:
 def applied(settings: Settings, plan: Plan, *, include_usage: bool, now: float) -> Plan:
     """Let a plan's stream pass through, where all that may answer it allow it and speak the client's format."""
     own = _OWN_FORMAT.get(plan.endpoint)
-    models = {model.id: model for model in settings.models.values()}
-    if not all(one.format is own and _allowed(settings, models[one.model]) for one in plan.attempts):
+    if not all(one.format is own and _allowed(settings, settings.models[one.model]) for one in plan.attempts):
         return plan
     keep = include_usage or plan.endpoint is not Endpoint.CHAT
     passes = Passes.KEEP if keep else Passes.DROP

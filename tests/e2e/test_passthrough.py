@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gzip
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import h11
 import httpx
 import msgspec
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, simulate, until
 from e2e.raw import RawClient, Sse
+from e2e.scripted import ScriptedProvider
 
 MB = 1_000_000
 MESSAGES = "/v1/messages"
@@ -27,6 +30,9 @@ def passing_gateway(provider: Provider, tmp_path_factory: pytest.TempPathFactory
     window = {"context_window": 100_000}
     settings["models"]["claude"] = {"routes": [{"provider": "a1", "model": "m1"}], **window}
     settings["models"]["kept"] = {"routes": [{"provider": "p1", "model": "m1"}], "passthrough": False, **window}
+    places = [("p1", "m1"), ("p2", "m2"), ("p3", "m3"), ("p1", "m2"), ("p2", "m3")]
+    routes = [{"provider": provider, "model": model} for provider, model in places]
+    settings["models"]["long"] = {"routes": routes, **window}
     streaming = {"passthrough": True, "open_after": "1s", "keepalive": "1s", "messages_keepalive": "1s"}
     more = {"streaming": streaming, "workers": 2, "timeouts": {"first_token": "1s", "total": "3s"}}
     running = Gateway(tmp_path_factory.mktemp("passing"), settings | more).wait_ready()
@@ -83,9 +89,7 @@ def test_a_stream_passes_without_the_relay_and_is_what_the_relay_gives(gateway: 
 
 @pytest.mark.parametrize("include", [None, False, True])
 @pytest.mark.parametrize("fault", ["ok", "split", "crlf", "split+crlf", "nospace", "no-done", "usage-everywhere"])
-def test_the_chunk_of_the_usage_goes_to_who_asked_for_it(
-    gateway: Gateway, fault: str, *, include: bool | None
-) -> None:
+def test_the_chunk_of_the_usage_goes_to_who_asked_for_it(gateway: Gateway, fault: str, *, include: bool | None) -> None:
     options = {} if include is None else {"stream_options": {"include_usage": include}}
     faults = {} if fault == "usage-everywhere" else simulate(m1=fault)
     answer = gateway.chat(streamed("solo", **options, **faults))
@@ -136,9 +140,13 @@ def test_the_clients_own_mistake_comes_back(gateway: Gateway) -> None:
 
 
 def test_no_attempt_begins_after_the_total(gateway: Gateway) -> None:
-    slow = "slow-head:0.9+status:500"
-    answer = gateway.chat(streamed("trio", **simulate(m1=slow, m2=slow, m3=slow) | {}), timeout=20)
-    assert 503 == answer.status_code
+    slow = "slow-head:0.9+status:500"  # of a second; the plan has four, and three seconds
+    answer = gateway.chat(streamed("guarded", **simulate(m1=slow, f1=slow)), timeout=20)
+    assert (503, "4") == (answer.status_code, answer.headers["x-zurelay-attempts"])
+    answer = gateway.chat(streamed("long", **simulate(m1=slow, m2=slow, m3=slow)), timeout=20)
+    assert (503, "model_unavailable") == (answer.status_code, answer.json()["error"]["code"])
+    line = record(gateway, answer.headers["x-zurelay-request-id"])
+    assert ("failed", "timed out", 4) == (line["outcome"], line["why"], line["attempts"])
 
 
 def test_messages_pass_too_and_their_usage_is_both_reports(gateway: Gateway) -> None:
@@ -192,13 +200,15 @@ def test_a_client_that_leaves_pays_for_what_was_generated(gateway: Gateway, prov
 def test_a_stream_that_its_provider_cuts_is_cut_for_its_client(gateway: Gateway) -> None:
     with RawClient(gateway) as client:
         client.post(streamed("solo", **simulate(m1="abort:3"))).head()
-        with pytest.raises((ConnectionError, Exception)):
+        with pytest.raises((ConnectionError, h11.RemoteProtocolError)):
             client.read()
         line = record(gateway, client.headers["x-zurelay-request-id"])
     assert "broken" == line["outcome"]
 
 
-@pytest.mark.parametrize("fault", [f"big:{MB}", f"big:{3 * MB}", f"big:{30 * MB}+size:16384", f"big:{3 * MB}+size:1500000"])
+@pytest.mark.parametrize(
+    "fault", [f"big:{MB}", f"big:{3 * MB}", f"big:{30 * MB}+size:16384", f"big:{3 * MB}+size:1500000"]
+)
 def test_large_streams_reach_fast_and_slow_clients_whole(gateway: Gateway, fault: str) -> None:
     size = int(fault.partition(":")[2].partition("+")[0])
 
@@ -225,3 +235,76 @@ def test_a_client_that_never_reads_holds_up_its_provider_and_no_memory(gateway: 
         assert 200 == ok.status_code
         assert resident() - before < 100 * MB
         assert not provider.requests[0].ended
+
+
+# The script sees events in any pieces, and bytes that are no events.
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+def event(content: str, **more: Any) -> bytes:
+    delta = {"index": 0, "delta": {"content": content}, "finish_reason": None}
+    return b"data: " + msgspec.json.encode({"model": "other", "choices": [delta], **more}) + b"\n\n"
+
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+ALONE = b"data: " + msgspec.json.encode({"model": "other", "choices": [], "usage": USAGE}) + b"\n\n"
+DONE = b"data: [DONE]\n\n"
+TRICKY = 'says "model":"x" and "usage":{"prompt_tokens":9} and { and data: [DONE]'
+
+ODD: dict[str, tuple[bytes, bytes]] = {
+    "names in what is said": (event(TRICKY) + DONE, event(TRICKY) + DONE),
+    "a usage chunk that opens a brace before": (event("{") + ALONE + DONE, event("{") + DONE),
+    "a usage chunk with content": (event("a", usage=USAGE) + DONE, event("a", usage=USAGE) + DONE),
+    "an end without blank line": (event("a") + DONE.strip(), event("a") + DONE.strip()),
+    "an end with one newline": (event("a") + DONE[:-1], event("a") + DONE[:-1]),
+    "no end": (event("a"), event("a")),
+    "an event that is cut": (event("a") + b'data: {"mod', event("a")),
+    "comments": (
+        b": hello\n\n" + event("a") + b": more\n\n" + DONE,
+        b": hello\n\n" + event("a") + b": more\n\n" + DONE,
+    ),
+    "an event beyond what is waited for": (
+        event("a") + event("x" * 3 * MB) + DONE,
+        event("a") + event("x" * 3 * MB) + DONE,
+    ),
+    "no name": (
+        b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n' + DONE,
+        b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n' + DONE,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway, ScriptedProvider]]:
+    scripted = ScriptedProvider()
+    base = f"http://127.0.0.1:{scripted.port}/v1"
+    settings = {
+        "providers": {"p": {"base_url": base, "format": "openai"}},
+        "models": {"odd": {"routes": [{"provider": "p", "model": "m"}], "context_window": 100_000}},
+        "streaming": {"passthrough": True},
+    }
+    running = Gateway(tmp_path_factory.mktemp("odd"), settings).wait_ready()
+    yield running, scripted
+    assert running.stop() == 0, "".join(running.log)
+    assert not [line for line in running.log if '"logger":"lua"' in line]
+    scripted.stop()
+
+
+@pytest.mark.parametrize(("sent", "expected"), ODD.values(), ids=ODD)
+def test_an_odd_stream_passes_with_its_models_name_and_nothing_else_changed(
+    odd: tuple[Gateway, ScriptedProvider], sent: bytes, expected: bytes
+) -> None:
+    gateway, scripted = odd
+    scripted.answers = {"m": HEAD + sent}
+    answer = gateway.chat(streamed("odd"))
+    assert 200 == answer.status_code
+    assert expected.replace(b'"model":"other"', b'"model":"odd"') == answer.content
+
+
+def test_a_compressed_stream_goes_on_as_it_is(odd: tuple[Gateway, ScriptedProvider]) -> None:
+    gateway, scripted = odd
+    packed = gzip.compress(event("a") + ALONE + DONE)
+    scripted.answers = {"m": HEAD[:-2] + b"content-encoding: gzip\r\n\r\n" + packed}
+    answer = gateway.chat(streamed("odd"))
+    assert event("a") + ALONE + DONE == answer.content
