@@ -48,7 +48,7 @@ def test_tries_that_fill_a_shortened_plan_up_are_none() -> None:
 TOLD = '{"prompt_tokens":7,"completion_tokens":9}'
 SAID = Usage(prompt=7, completion=9)
 GUESS = Usage(prompt=50, completion=12, estimated=True)
-CUT = {"cut": True, "details": "downstream_remote_disconnect"}
+CUT: dict[str, Any] = {"cut": True, "details": "downstream_remote_disconnect"}
 
 PASSED: dict[str, tuple[dict[str, Any], Counted, tuple[str, Usage, str]]] = {
     "whole": ({}, Counted(number=2, first=TOLD, whole=True), ("answered", SAID, "")),

@@ -22,10 +22,9 @@ MB = 1_000_000
 MESSAGES = "/v1/messages"
 
 
-@pytest.fixture(scope="module")
-def passing_gateway(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    settings = catalog(provider.port)
-    base = f"http://127.0.0.1:{provider.port}"
+def passing(port: int, **more: Any) -> dict[str, Any]:
+    settings = catalog(port)
+    base = f"http://127.0.0.1:{port}"
     settings["providers"]["a1"] = {"base_url": f"{base}/a1/v1", "format": "anthropic"}
     window = {"context_window": 100_000}
     settings["models"]["claude"] = {"routes": [{"provider": "a1", "model": "m1"}], **window}
@@ -34,18 +33,39 @@ def passing_gateway(provider: Provider, tmp_path_factory: pytest.TempPathFactory
     routes = [{"provider": provider, "model": model} for provider, model in places]
     settings["models"]["long"] = {"routes": routes, **window}
     streaming = {"passthrough": True, "open_after": "1s", "keepalive": "1s", "messages_keepalive": "1s"}
-    more = {"streaming": streaming, "workers": 2, "timeouts": {"first_token": "1s", "total": "3s"}}
-    running = Gateway(tmp_path_factory.mktemp("passing"), settings | more).wait_ready()
-    before = (running.envoy, running.workers)
-    yield running
-    assert (running.envoy, running.workers) == before
-    assert running.stop() == 0, "".join(running.log)
+    return settings | {"streaming": streaming, "workers": 2, **more}
+
+
+def running(directory: pathlib.Path, settings: dict[str, Any]) -> Iterator[Gateway]:
+    found = Gateway(directory, settings).wait_ready()
+    before = (found.envoy, found.workers)
+    yield found
+    assert (found.envoy, found.workers) == before
+    assert found.stop() == 0, "".join(found.log)
+    assert not [line for line in found.log if '"logger":"lua"' in line]
+
+
+@pytest.fixture(scope="module")
+def passing_gateway(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    yield from running(tmp_path_factory.mktemp("passing"), passing(provider.port))
+
+
+@pytest.fixture(scope="module")
+def impatient_gateway(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    times = {"first_token": "1s", "total": "3s"}
+    yield from running(tmp_path_factory.mktemp("impatient"), passing(provider.port, timeouts=times))
 
 
 @pytest.fixture
 def gateway(passing_gateway: Gateway, provider: Provider) -> Gateway:
     provider.reset()
     return passing_gateway
+
+
+@pytest.fixture
+def impatient(impatient_gateway: Gateway, provider: Provider) -> Gateway:
+    provider.reset()
+    return impatient_gateway
 
 
 def relayed(gateway: Gateway) -> int:
@@ -70,7 +90,7 @@ def record(gateway: Gateway, request_id: str) -> dict[str, Any]:
     return until(found)
 
 
-def test_a_stream_passes_without_the_relay_and_is_what_the_relay_gives(gateway: Gateway, provider: Provider) -> None:
+def test_a_stream_passes_without_the_relay_and_is_what_the_relay_gives(gateway: Gateway) -> None:
     before = relayed(gateway)
     answer = gateway.chat(streamed("trio"))
     assert (200, "text/event-stream; charset=utf-8") == (answer.status_code, answer.headers["content-type"])
@@ -88,11 +108,10 @@ def test_a_stream_passes_without_the_relay_and_is_what_the_relay_gives(gateway: 
 
 
 @pytest.mark.parametrize("include", [None, False, True])
-@pytest.mark.parametrize("fault", ["ok", "split", "crlf", "split+crlf", "nospace", "no-done", "usage-everywhere"])
+@pytest.mark.parametrize("fault", ["ok", "split", "crlf", "split+crlf", "nospace", "no-done"])
 def test_the_chunk_of_the_usage_goes_to_who_asked_for_it(gateway: Gateway, fault: str, *, include: bool | None) -> None:
-    options = {} if include is None else {"stream_options": {"include_usage": include}}
-    faults = {} if fault == "usage-everywhere" else simulate(m1=fault)
-    answer = gateway.chat(streamed("solo", **options, **faults))
+    options: dict[str, Any] = {} if include is None else {"stream_options": {"include_usage": include}}
+    answer = gateway.chat(streamed("solo", **options, **simulate(m1=fault)))
     sse = Sse.read(answer.text)
     alone = [chunk for chunk in sse.chunks if not chunk["choices"]]
     assert bool(include) == bool(alone)
@@ -109,7 +128,7 @@ def test_the_chunk_of_the_usage_goes_to_who_asked_for_it(gateway: Gateway, fault
 
 @pytest.mark.parametrize(
     "fault",
-    ["status:500", "status:429", "reset", "close", "first-error", "role-then-error", "empty-stream", "html", "hang"],
+    ["status:500", "status:429", "reset", "close", "first-error", "role-then-error", "empty-stream", "html"],
 )
 def test_attempts_fail_invisibly_until_the_first_token(gateway: Gateway, fault: str) -> None:
     answer = gateway.chat(streamed("trio", **simulate(m1=fault)))
@@ -123,7 +142,13 @@ def test_attempts_fail_invisibly_until_the_first_token(gateway: Gateway, fault: 
     assert int(expected) == record(gateway, answer.headers["x-zurelay-request-id"])["attempts"]
 
 
-@pytest.mark.parametrize("fault", ["status:500", "close", "first-error", "empty-stream", "stall"])
+@pytest.mark.parametrize("fault", ["hang", "stall", "reset-after-head"])
+def test_an_attempt_without_a_first_token_in_time_is_given_up(impatient: Gateway, fault: str) -> None:
+    answer = impatient.chat(streamed("guarded", **simulate(m1=[fault, "ok"])))
+    assert (200, "2") == (answer.status_code, answer.headers["x-zurelay-attempts"])
+
+
+@pytest.mark.parametrize("fault", ["status:500", "close", "first-error", "empty-stream"])
 def test_a_plan_that_fails_is_an_error_of_ours(gateway: Gateway, fault: str) -> None:
     answer = gateway.chat(streamed("trio", **simulate(m1=fault, m2=fault, m3=fault)))
     assert (503, "model_unavailable") == (answer.status_code, answer.json()["error"]["code"])
@@ -139,14 +164,13 @@ def test_the_clients_own_mistake_comes_back(gateway: Gateway) -> None:
     assert "refused" == record(gateway, answer.headers["x-zurelay-request-id"])["outcome"]
 
 
-def test_no_attempt_begins_after_the_total(gateway: Gateway) -> None:
-    slow = "slow-head:0.9+status:500"  # of a second; the plan has four, and three seconds
-    answer = gateway.chat(streamed("guarded", **simulate(m1=slow, f1=slow)), timeout=20)
-    assert (503, "4") == (answer.status_code, answer.headers["x-zurelay-attempts"])
-    answer = gateway.chat(streamed("long", **simulate(m1=slow, m2=slow, m3=slow)), timeout=20)
+def test_no_attempt_begins_after_the_total(impatient: Gateway) -> None:
+    slow = "slow-head:0.9+status:500"  # the plan has six attempts, and three seconds
+    answer = impatient.chat(streamed("long", **simulate(m1=slow, m2=slow, m3=slow)), timeout=20)
     assert (503, "model_unavailable") == (answer.status_code, answer.json()["error"]["code"])
-    line = record(gateway, answer.headers["x-zurelay-request-id"])
-    assert ("failed", "timed out", 4) == (line["outcome"], line["why"], line["attempts"])
+    line = record(impatient, answer.headers["x-zurelay-request-id"])
+    assert ("failed", "timed out") == (line["outcome"], line["why"])
+    assert line["attempts"] < 6
 
 
 def test_messages_pass_too_and_their_usage_is_both_reports(gateway: Gateway) -> None:
@@ -252,6 +276,10 @@ ALONE = b"data: " + msgspec.json.encode({"model": "other", "choices": [], "usage
 DONE = b"data: [DONE]\n\n"
 TRICKY = 'says "model":"x" and "usage":{"prompt_tokens":9} and { and data: [DONE]'
 
+COMMENTED = b": hello\n\n" + event("a") + b": more\n\n" + DONE
+NAMELESS = b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n' + DONE
+LONG = event("a") + event("x" * 3 * MB) + DONE
+
 ODD: dict[str, tuple[bytes, bytes]] = {
     "names in what is said": (event(TRICKY) + DONE, event(TRICKY) + DONE),
     "a usage chunk that opens a brace before": (event("{") + ALONE + DONE, event("{") + DONE),
@@ -284,10 +312,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway, Scr
         "models": {"odd": {"routes": [{"provider": "p", "model": "m"}], "context_window": 100_000}},
         "streaming": {"passthrough": True},
     }
-    running = Gateway(tmp_path_factory.mktemp("odd"), settings).wait_ready()
-    yield running, scripted
-    assert running.stop() == 0, "".join(running.log)
-    assert not [line for line in running.log if '"logger":"lua"' in line]
+    for found in running(tmp_path_factory.mktemp("odd"), settings):
+        yield found, scripted
     scripted.stop()
 
 
