@@ -88,11 +88,11 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def render(name: str, major: int) -> str:
-    """Render one of RENDERS; helm 3 and 4 differ in empty lines, which are left out."""
-    file, version = RENDERS[name]
+def render(name: str, major: int, version: str | None = None) -> str:
+    """Render one of RENDERS, for another cluster if wanted; helm 3 and 4 differ in empty lines, which are left out."""
+    file, usual = RENDERS[name]
     arguments = ("--namespace", "zurelay", "--values", str(CHART / "ci" / f"{file}-values.yaml"))
-    done = helm.run(major, "template", "zurelay", str(CHART), *arguments, "--kube-version", version)
+    done = helm.run(major, "template", "zurelay", str(CHART), *arguments, "--kube-version", version or usual)
     if done.returncode:
         raise ChartError(f"{name}: {done.stderr}")
     return "".join(f"{line}\n" for line in done.stdout.splitlines() if line.strip())

@@ -40,7 +40,7 @@ config.providers: no providers; at least one is needed
 {{- if not (regexMatch "^https?://[^/?#]+" (toString $provider.base_url)) }}
 {{ $path }}.base_url: expected a URL that begins with https:// or http://
 {{- end }}
-{{- if hasKey $provider "api_key" }}
+{{- if not (kindIs "invalid" $provider.api_key) }}
 {{- include "zurelay.problems.credential" (list $ (printf "%s.api_key" $path) $provider.api_key) }}
 {{- end }}
 {{- end }}
@@ -52,21 +52,21 @@ config.providers: no providers; at least one is needed
 {{- $right := "{existingSecret: {name: NAME, key: KEY}}" }}
 {{- if not (kindIs "map" $secret) }}
 {{ $path }}: expected {{ $right }}; keys don't belong in values
-{{- else if hasKey $secret "existingSecret" }}
+{{- else if $secret.existingSecret }}
 {{- if not (include "zurelay.isGateway" $root) }}
 {{ $path }}: has no use with mode sidecar-only; say {env: NAME} or {file: PATH}, as your Envoy finds it
-{{- else if ne 1 (len $secret) }}
+{{- else if or $secret.env $secret.file }}
 {{ $path }}: expected existingSecret alone
 {{- else if not (and (kindIs "map" $secret.existingSecret) (get $secret.existingSecret "name") (get $secret.existingSecret "key")) }}
 {{ $path }}.existingSecret: the name of the Secret or its key is missing; expected {{ $right }}
 {{- end }}
-{{- else if hasKey $secret "env" }}
+{{- else if $secret.env }}
 {{- $known := $root.Values.envoy.extraEnvFrom }}
 {{- range $root.Values.envoy.extraEnv }}{{ if eq .name (toString $secret.env) }}{{ $known = true }}{{ end }}{{ end }}
 {{- if and (include "zurelay.isGateway" $root) (not $known) }}
 {{ $path }}.env: this variable isn't in envoy.extraEnv; add it there, or name the Secret: {{ $right }}
 {{- end }}
-{{- else if not (hasKey $secret "file") }}
+{{- else if not $secret.file }}
 {{ $path }}: expected {{ $right }}
 {{- end }}
 {{- end -}}
