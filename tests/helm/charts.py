@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +51,7 @@ def template(
 ) -> tuple[str, str]:
     """Run `helm template` over the least values and these; its output, and what it says of them instead."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(merged(LEAST, *layers), file)
+        json.dump(merged(LEAST, *layers), file)  # what PyYAML leaves without quotes may be a number to others
         file.flush()
         arguments = ("--namespace", "zurelay", "--values", file.name, "--kube-version", version)
         done = helm.run(major, "template", release, str(source), *arguments)

@@ -1,4 +1,4 @@
-"""Tests of the chart fetch helm themselves. Where that can't be, they are left out with the reason, or fail if required."""
+"""Tests of the chart fetch helm themselves; where that can't be, they are left out with the reason."""
 
 from __future__ import annotations
 

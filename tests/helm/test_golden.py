@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
 from helm.charts import Document, documents, everything, golden

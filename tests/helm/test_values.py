@@ -12,6 +12,7 @@ import yaml
 from helm.charts import at, template
 from tools import chart, helm
 
+Object = dict[str, Any]
 TEXT = (chart.CHART / "values.yaml").read_text()
 VALUES = yaml.safe_load(TEXT)
 SCHEMA = json.loads((chart.CHART / "values.schema.json").read_text())
@@ -19,7 +20,7 @@ SCHEMA = json.loads((chart.CHART / "values.schema.json").read_text())
 FREE = {"config": {"listen", "status", "store", "workers"}, "": {"global"}}
 
 
-def objects(schema: dict[str, Any], values: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def objects(schema: Object, values: Any, path: str = "") -> Iterator[tuple[str, Object, Object]]:
     """Every mapping whose keys the chart chose: its path, its schema, its default."""
     if "properties" in schema:
         yield path, schema, values
@@ -31,7 +32,7 @@ OBJECTS = {path or "the root": (path, schema, values) for path, schema, values i
 
 
 @pytest.mark.parametrize(("path", "schema", "values"), OBJECTS.values(), ids=OBJECTS)
-def test_the_schema_knows_each_value_and_no_other(path: str, schema: dict[str, Any], values: dict[str, Any]) -> None:
+def test_the_schema_knows_each_value_and_no_other(path: str, schema: Object, values: Object) -> None:
     assert schema["additionalProperties"] is False
     assert set(values) == set(schema["properties"]) - FREE.get(path, set())
 
@@ -40,7 +41,7 @@ def test_the_schema_knows_each_value_and_no_other(path: str, schema: dict[str, A
 def test_a_misspelt_key_is_told_with_its_place(path: str) -> None:
     _, complaint = template(at(f"{path}.mispelt".lstrip("."), 1))
     assert "mispelt" in complaint
-    assert not path or path.split(".")[-1] in complaint
+    assert not path or path.rpartition(".")[2] in complaint
 
 
 @pytest.mark.parametrize("major", helm.MAJORS)
