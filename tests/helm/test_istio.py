@@ -63,3 +63,9 @@ def test_the_mesh_s_proxy_outlives_the_streams_and_leaves_probes_alone() -> None
     proxy = metadata["annotations"]["proxy.istio.io/config"]
     assert "terminationDrainDuration: 900s" in proxy
     assert "holdApplicationUntilProxyStarts: true" in proxy
+
+
+def test_the_mesh_sends_nothing_twice_that_arrived() -> None:
+    spec = the(FOUND, "VirtualService")["spec"]
+    assert spec["hosts"] == ["zurelay"]
+    assert spec["http"][0]["retries"]["retryOn"] == "connect-failure,refused-stream"
