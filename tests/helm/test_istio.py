@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import yaml
+
 from helm.charts import at, config, golden, merged, of_kind, rendered, the
 
 ISTIO = merged(at("mesh.istio.enabled", True), at("callers.namespaces", ["payments"]))
@@ -57,12 +59,13 @@ def test_the_policies_are_those_of_the_pods() -> None:
 
 
 def test_the_mesh_s_proxy_outlives_the_streams_and_leaves_probes_alone() -> None:
-    metadata = the(rendered(ISTIO, at("drainSeconds", 900)), "Deployment")["spec"]["template"]["metadata"]
+    metadata = the(FOUND, "Deployment")["spec"]["template"]["metadata"]
     assert metadata["labels"]["sidecar.istio.io/inject"] == "true"
     assert metadata["annotations"]["traffic.sidecar.istio.io/excludeInboundPorts"] == "8081,8082"
-    proxy = metadata["annotations"]["proxy.istio.io/config"]
-    assert "terminationDrainDuration: 900s" in proxy
-    assert "holdApplicationUntilProxyStarts: true" in proxy
+    assert yaml.safe_load(metadata["annotations"]["proxy.istio.io/config"]) == {
+        "holdApplicationUntilProxyStarts": True,
+        "proxyMetadata": {"EXIT_ON_ZERO_ACTIVE_CONNECTIONS": "true"},
+    }
 
 
 def test_the_mesh_sends_nothing_twice_that_arrived() -> None:

@@ -133,6 +133,7 @@ WRONG: dict[str, tuple[Values, str]] = {
     ),
     "an Ingress without hosts": (at("ingress.enabled", True), "ingress.hosts: no host"),
     "a route without a Gateway": (at("httpRoute.enabled", True), "httpRoute.parentRefs: no Gateway"),
+    "a name that begins with a digit": (at("fullnameOverride", "1gate"), "fullnameOverride: 1gate is no name of a"),
     "a label that selects": (
         at("podLabels", {"app.kubernetes.io/name": "x"}),
         "podLabels: app.kubernetes.io/name is what the Service finds its pods by",

@@ -10,9 +10,9 @@ sidecar.istio.io/inject: "true"
 {{- if .Values.mesh.istio.enabled }}
 # Probes, hooks and Prometheus come from outside the mesh.
 traffic.sidecar.istio.io/excludeInboundPorts: "{{ int .Values.status.port }},{{ int .Values.status.sidecarPort }}"
-# The proxy is there before Envoy is, and carries its streams to their end.
+# The proxy is there before Envoy is, and until no stream is open any more: by itself it would go after 5 s.
 proxy.istio.io/config: |
   holdApplicationUntilProxyStarts: true
-  terminationDrainDuration: {{ int .Values.drainSeconds }}s
+  proxyMetadata: {EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "true"}
 {{- end }}
 {{- end -}}
