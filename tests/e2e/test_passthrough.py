@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import gzip
+import os
 import pathlib
+import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -245,6 +248,26 @@ def test_large_streams_reach_fast_and_slow_clients_whole(gateway: Gateway, fault
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert [size] * 4 == list(pool.map(one, [None, None, 4096, 4096]))
+
+
+@pytest.mark.parametrize("buffer", [None, 4096], ids=["a fast client", "a slow client"])
+def test_an_answer_that_waits_whole_for_a_busy_worker_harms_nothing(
+    gateway: Gateway, provider: Provider, buffer: int | None
+) -> None:
+    size = 30 * MB
+    workers = gateway.workers
+    with RawClient(gateway, buffer) as client:
+        client.post(streamed("solo", **simulate(m1=f"slow-head:0.2+big:{size}+size:16384")))
+        provider.until(bool)
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        try:
+            time.sleep(0.8)  # as busy as a worker may be before Envoy takes it for frozen
+        finally:
+            for worker in workers:
+                os.kill(worker, signal.SIGCONT)
+        sse = Sse.read(client.head().read())
+    assert (size, "[DONE]") == (len(sse.joined()), sse.events[-1])
 
 
 def test_a_client_that_never_reads_holds_up_its_provider_and_no_memory(gateway: Gateway, provider: Provider) -> None:

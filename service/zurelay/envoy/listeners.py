@@ -21,6 +21,10 @@ _LATER = 30.0
 # A client may leave more than the listener's buffer limit unread for so long, in seconds: no model writes that much
 # faster than people or programs read, and what one client holds is lost to all others.
 _UNREAD = 120.0
+# Envoy 1.40 crashes when a client's connection fills up with an answer that is complete, but still in the attempt's
+# ext_proc (as on the egress listener). So a stream that passes through must find room for all that may wait there until
+# the sidecar has seen the first token; beyond it a slow client slows its provider.
+_HELD_BACK = 64 << 20
 _LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 
@@ -49,6 +53,7 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
     _identify(manager, service["initial_metadata"], settings.identity.mode)
     if passthrough.wanted(settings):
         manager["http_filters"].insert(1, _script())
+        listener["per_connection_buffer_limit_bytes"] = max(settings.limits.response_body, _HELD_BACK)
 
 
 def _script() -> dict[str, Any]:
