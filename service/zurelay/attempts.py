@@ -100,7 +100,7 @@ class WholeProcessor:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
-        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body, judged=True))
+        return wire.judged(reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)))
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body

@@ -125,8 +125,21 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan) -> None:
     fields[_JUDGED].string_value = _NO
 
 
-def _set_judged(response: ext_proc_pb2.ProcessingResponse) -> None:
+def _on_record() -> bytes:
+    response = _Response()
     response.dynamic_metadata.fields[NAMESPACE].struct_value.fields[_JUDGED].string_value = _YES
+    return response.SerializeToString()
+
+
+_ON_RECORD = _on_record()
+
+
+def judged(answer: bytes) -> bytes:
+    """Add to an answer that nothing comes next, and that the request's end is on record.
+
+    Messages one behind the other are read as one (protobuf.dev, Encoding: last one wins, merging).
+    """
+    return answer + _ON_RECORD
 
 
 @functools.lru_cache(_KNOWN_PLANS)
@@ -163,13 +176,12 @@ def body_pieces(body: bytes) -> Iterable[bytes]:
 def immediate(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     """Answer the client at once, without a provider: whoever does has put the request's end on record."""
     response = _Response()
-    _set_judged(response)
     answer = response.immediate_response
     answer.status.code = status  # type: ignore[assignment]  # the enum lists few of HTTP's codes
     _set_headers(answer.headers, headers)
     answer.body = body
     answer.details = "zurelay"
-    return response.SerializeToString()
+    return judged(response.SerializeToString())
 
 
 def more_time(seconds: float) -> bytes:
@@ -222,10 +234,7 @@ class Passing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next.
-
-    `judged`: nothing comes next, and the request's end is on record.
-    """
+    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next."""
 
     headers: dict[str, str]
     removed: list[str]
@@ -233,7 +242,6 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     groups: list[str] = []
     passing: Passing | None = None
-    judged: bool = False
 
 
 def response_head_alone(mutation: Mutation) -> bytes:
@@ -268,8 +276,6 @@ def _mutated(
     if mutation.body is not None:
         common.body_mutation.body = mutation.body
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
-    if mutation.judged:
-        _set_judged(response)
     if mutation.passing is not None:
         fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
         fields["answering"].string_value = str(mutation.passing.number)
