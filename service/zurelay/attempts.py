@@ -64,7 +64,7 @@ class WholeProcessor:
 
     def _read_plan(self, message: wire.Request) -> None:
         if self._plan is None:
-            self._plan = plan.decode(wire.metadata(message)["plan"])
+            self._plan = wire.plan_of(message)
 
     def _planned(self) -> Plan:
         if self._plan is None:

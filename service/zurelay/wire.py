@@ -49,10 +49,9 @@ def head(headers: ext_proc_pb2.HttpHeaders) -> Head:
     return Head(headers=found, end=headers.end_of_stream)
 
 
-def metadata(request: Request) -> dict[str, str]:
-    """Read the strings of our namespace that came with a message."""
-    fields = request.metadata_context.filter_metadata[NAMESPACE].fields
-    return {name: value.string_value for name, value in fields.items()}
+def plan_of(request: Request) -> Plan:
+    """Read the plan that came with a message."""
+    return plans.decode(request.metadata_context.filter_metadata[NAMESPACE].fields["plan"].string_value)
 
 
 def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
