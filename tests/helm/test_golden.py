@@ -5,7 +5,7 @@ from __future__ import annotations
 import kubernetes_validate  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
-from helm.charts import Document, documents, everything, golden
+from helm.charts import documents, everything, golden
 from tools import chart, helm
 
 # What Kubernetes' own schemas don't know; their own were looked at when the golden files were made.
@@ -55,8 +55,6 @@ def test_every_port_says_its_protocol(name: str) -> None:
     """Old servers default it in silence, and server-side apply then finds a port twice."""
     kinds = ("Deployment", "Service", "NetworkPolicy")
     found = [each for each in golden(name) if each["kind"] in kinds for each in everything(each["spec"])]
-    ports: list[Document] = [
-        port for each in found for port in each.get("ports", ()) if isinstance(port, dict) and "grpc" not in each
-    ]
+    ports = [port for each in found for port in each.get("ports", ())]
     assert ports
     assert all(port["protocol"] in ("TCP", "UDP") for port in ports)
