@@ -10,12 +10,14 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
+import anthropic
 import httpx
+import openai
 import pytest
 
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, until
-from e2e.keys import bearer, usage, write_keys
+from e2e.keys import bearer, key_of, usage, write_keys
 from e2e.raw import RawClient
 from redis_server import MISSING, RedisServer, lacks_redis
 
@@ -76,6 +78,20 @@ def settled(gateway: Gateway, key: str, requests: int = 1) -> dict[str, Any]:
         return row if row["requests"] >= requests else {}
 
     return until(found)
+
+
+def test_an_sdk_that_fills_both_headers_is_let_in_by_our_key_in_either(limited: Gateway) -> None:
+    for key, token in ((key_of("free"), "someone-elses"), ("sk-ant-someone-elses", key_of("free"))):
+        with anthropic.Anthropic(base_url=limited.url, api_key=key, auth_token=token, max_retries=0) as client:
+            assert "solo" in {model.id for model in client.models.list()}
+    beside = {"x-api-key": key_of("batch")}
+    with (
+        openai.OpenAI(
+            base_url=limited.url + "/v1", api_key=key_of("free"), default_headers=beside, max_retries=0
+        ) as two,
+        pytest.raises(openai.AuthenticationError, match="two different API keys"),
+    ):
+        two.models.list()
 
 
 def test_requests_a_minute_are_exact_across_workers(limited: Gateway, provider: Provider) -> None:
