@@ -82,7 +82,8 @@ def settled(gateway: Gateway, key: str, requests: int = 1) -> dict[str, Any]:
 
 def test_an_sdk_that_fills_both_headers_is_let_in_by_our_key_in_either(limited: Gateway) -> None:
     for key, token in ((key_of("free"), "someone-elses"), ("sk-ant-someone-elses", key_of("free"))):
-        with anthropic.Anthropic(base_url=limited.url, api_key=key, auth_token=token, max_retries=0) as client:
+        other = {"authorization": f"Bearer {token}"}
+        with anthropic.Anthropic(base_url=limited.url, api_key=key, default_headers=other, max_retries=0) as client:
             assert "solo" in {model.id for model in client.models.list()}
     beside = {"x-api-key": key_of("batch")}
     with (
