@@ -27,8 +27,9 @@ settings
 keysjson
 keysfile
 keysedit
-catalog identity effort media usage rules       what is known
-money                                           what it costs, and what is left to spend
+catalog identity effort media usage             what is known
+carried
+money rules                                           what it costs, and what is left to spend
 access
 limits news
 windows policy

@@ -118,9 +118,22 @@ def test_effort_is_capped_by_the_strictest_also_when_none_was_asked(
     assert sent == msgspec.json.decode(provider.requests[0].body).get("reasoning_effort")
 
 
-def test_denied_inputs_are_a_403(ruled: Gateway) -> None:
-    messages = [{"role": "user", "content": [IMAGE]}]
+@pytest.mark.parametrize(
+    "part",
+    [
+        IMAGE,
+        {"type": "image_url", "image_url": {"url": "https://x.test/a.pdf"}},
+        {"type": "image_file", "image_file": {"file_id": "f"}},
+        {"type": "IMAGE_URL", "image_url": {"url": "https://x.test/a"}},
+        {"image_url": {"url": "https://x.test/a"}},
+        {"type": "file", "file": {"filename": "a.txt", "file_id": "f"}},
+    ],
+    ids=["declared", "another ending", "unknown type", "capitals", "no type", "a file's id"],
+)
+def test_denied_inputs_are_a_403_under_whatever_name(ruled: Gateway, provider: Provider, part: dict[str, Any]) -> None:
+    messages = [{"role": "user", "content": [part]}]
     denied(chat(ruled, "blind", messages=messages), "blind")
+    assert not provider.requests
     assert 200 == chat(ruled, "blind").status_code
     assert 200 == chat(ruled, "free", messages=messages).status_code
 
