@@ -13,8 +13,8 @@ from zurelay.model import Identity, IdentityMode
 
 FORWARDED = "x-forwarded-client-cert"
 
-# spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT: how Istio and Kubernetes name a workload. A namespace is a label
-# of RFC 1123, a service account a name of such labels (Kubernetes, "Object Names and IDs").
+# spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT: how Istio and Kubernetes name a workload. A namespace is a
+# label of RFC 1123, a service account a name of such labels (Kubernetes, "Object Names and IDs").
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _WORKLOAD = re.compile(rf"spiffe://([^/]+)/ns/({_LABEL})/sa/(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)")
 # One pair of an XFCC element; a quoted value may hold anything, with quotes escaped by a backslash.
@@ -75,7 +75,7 @@ class Identifier:
         """Read the identity; a certificate has one URI and no more (SPIFFE X.509-SVID, 2)."""
         if len(uris) + joined != 1:
             raise Unauthenticated(
-                f"The client certificate names {_count(len(uris) + joined)}; it must name exactly one, a SPIFFE identity."
+                f"The client certificate names {_count(len(uris) + joined)}; it must name one, its SPIFFE identity."
             )
         match = _WORKLOAD.fullmatch(uris[0])
         if match is None or match[1] != self._identity.trust_domain:
