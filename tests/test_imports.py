@@ -35,7 +35,7 @@ limits news
 windows policy
 plan                                            what is planned
 tokens refusal auto
-request rewrite failure                         what the client sent, what a provider gets, what the client gets
+request rewrite caps failure                         what the client sent, what a provider gets, what the client gets
 fit openai_answer permits
 listing
 selection formats                               choices, and the other format

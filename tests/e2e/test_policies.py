@@ -118,6 +118,16 @@ def test_effort_is_capped_by_the_strictest_also_when_none_was_asked(
     assert sent == msgspec.json.decode(provider.requests[0].body).get("reasoning_effort")
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_other_words_for_effort_are_capped_too(ruled: Gateway, provider: Provider, stream: bool) -> None:
+    asked: dict[str, Any] = {"reasoning": {"effort": "high"}, "thinking": {"type": "enabled", "budget_tokens": 60_000}}
+    assert 200 == chat(ruled, "calm", stream=stream, **asked).status_code
+    assert 200 == chat(ruled, "free", stream=stream, **asked).status_code
+    capped, free = (msgspec.json.decode(request.body) for request in provider.requests)
+    assert ({"effort": "medium"}, 8192) == (capped["reasoning"], capped["thinking"]["budget_tokens"])
+    assert asked == {field: free[field] for field in asked}
+
+
 @pytest.mark.parametrize(
     "part",
     [
