@@ -25,6 +25,7 @@ headers paths                                   what passes, and what a path nam
 yamlnodes                                       files that people write, with their lines
 settings
 keysjson
+keysyaml
 keysfile
 keysedit
 catalog identity effort media usage             what is known
