@@ -58,7 +58,8 @@ SHELLS = """
 protos envoy egress_client http1_messages       the wires
 http1 clock
 loglines sqlite_file chores                           what is kept
-sqlite_keeper
+sqlite_keeper sqlite_reader
+sqlite_opening
 store_sqlite store_redis
 stores
 simulate supervise recorder worker wire         what runs, and what it holds

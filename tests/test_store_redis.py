@@ -273,7 +273,9 @@ async def test_without_a_clock_of_ours_the_servers_counts(server: RedisServer) -
     limited = scope(requests_per_minute=1)
     begun = time.time_ns() // 1000
     await granted(store, limited)
-    ((_, at),) = await store._client.zrange(f"{store_redis.PREFIX}q:key:a", 0, -1, withscores=True)
+    ((_, at),) = cast(
+        "list[tuple[bytes, float]]", await store._client.zrange(f"{store_redis.PREFIX}q:key:a", 0, -1, withscores=True)
+    )
     assert begun <= int(at) <= time.time_ns() // 1000
     assert 0 < ((await refused(store, limited)).wait or 0) <= 60_000_000
     await store.close()

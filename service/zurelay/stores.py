@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
-from zurelay import model, sqlite_file
+from zurelay import model, sqlite_file, sqlite_reader
 from zurelay.store import Line, Store
 from zurelay.store_sqlite import SqliteStore
 
@@ -36,7 +36,7 @@ def spending(found: model.Store, first: str, last: str) -> list[Line]:
         from zurelay.store_redis import read_spending
 
         return asyncio.run(read_spending(found.redis, first, last))
-    connection = sqlite_file.open_to_read(_path(found))
+    connection = sqlite_reader.open_to_read(_path(found))
     try:
         return sqlite_file.read_usage(connection, first, last)
     finally:
