@@ -304,7 +304,7 @@ async def test_reading_from_a_server_that_is_away_says_so(tmp_path: Path) -> Non
 
 
 async def test_a_url_that_is_none_stops_the_start() -> None:
-    with pytest.raises(StoreError, match="no URL of a Redis"):
+    with pytest.raises(StoreError, match="zurelay check"):
         await RedisStore.open("http://127.0.0.1")
 
 

@@ -224,5 +224,5 @@ def _client(url: str) -> redis.asyncio.Redis:
             socket_connect_timeout=_PATIENCE,
             retry=Retry(NoBackoff(), 0),  # a reservation that is sent twice would count twice
         )
-    except ValueError as error:
-        raise StoreError(f"store.redis is no URL of a Redis: {error}") from error
+    except ValueError:  # whose message may show the password
+        raise StoreError("store.redis is no URL of a Redis; `zurelay check` says what is wrong with it.") from None

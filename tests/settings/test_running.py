@@ -76,7 +76,7 @@ WRONG = {
     "a store with a password": (
         "store",
         "{redis: 'http://:secret@b'}",
-        "redis: expected a URL that begins with redis://, rediss:// or unix:/",
+        "redis: expected a URL that begins with redis://, rediss:// or unix:///",
     ),
     "no such choice": (
         "store",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Any
 
 from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
 from zurelay.settings.places import At, Reader, struct
+from zurelay.settings.redis import redis_url
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
 from zurelay.settings.urls import url
 from zurelay.units import size_text
@@ -16,7 +16,6 @@ from zurelay.yamlnodes import Scalar
 _BODY = size(1 << 10, 1 << 30)  # Envoy counts its buffers in 32 bits
 _ALL_BODIES = size(1 << 10, 1 << 40)
 _WORKERS = integer(1, 128)
-_REDIS = re.compile(r"(?:rediss?://|unix:/)[^\s]+")
 
 
 def streaming(at: At) -> Streaming:
@@ -34,15 +33,8 @@ def store(at: At) -> Store:
     """Read where spend is kept; the address of a Redis may hold its password and is never shown."""
     if at.has("sqlite") and at.has("redis"):
         at.note("names two stores; keep sqlite or redis")
-    found = struct(at, Store, {"sqlite": text, "redis": _redis, "on_failure": choice(OnFailure)})
+    found = struct(at, Store, {"sqlite": text, "redis": redis_url, "on_failure": choice(OnFailure)})
     return Store(redis=found.redis, sqlite=None, on_failure=found.on_failure) if found.redis else found
-
-
-def _redis(at: At) -> str:
-    written = text(at)
-    if not _REDIS.fullmatch(written):
-        raise at.wrong("expected a URL that begins with redis://, rediss:// or unix:/")
-    return written
 
 
 def workers(at: At) -> int | None:
