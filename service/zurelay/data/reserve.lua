@@ -172,6 +172,19 @@ local function take(scope, id, tokens, micro, rest, periods)
   end
 end
 
+-- When the newest came that used any tokens.
+local function newest_in(times, weights)
+  local from = 0
+  while true do
+    local some = redis.call('ZREVRANGE', times, from, from + 9, 'WITHSCORES')
+    if #some == 0 then return now - MINUTE end
+    for at = 1, #some, 2 do
+      if number(redis.call('HGET', weights, some[at])) > 0 then return number(some[at + 1]) end
+    end
+    from = from + 10
+  end
+end
+
 local function standing(place, scope, found)
   if scope[3] then
     local key = prefix .. 'q:' .. scope[1]
@@ -180,10 +193,9 @@ local function standing(place, scope, found)
     found[#found + 1] = { place, 1, used, reset }
   end
   if scope[4] then
-    local times = prefix .. 't:' .. scope[1]
-    local used = tokens_in(times, prefix .. 'w:' .. scope[1])
-    local newest = redis.call('ZRANGE', times, -1, -1, 'WITHSCORES')[2]
-    found[#found + 1] = { place, 2, used, used > 0 and number(newest) + MINUTE - now or 0 }
+    local times, weights = prefix .. 't:' .. scope[1], prefix .. 'w:' .. scope[1]
+    local used = tokens_in(times, weights)
+    found[#found + 1] = { place, 2, used, used > 0 and newest_in(times, weights) + MINUTE - now or 0 }
   end
 end
 
