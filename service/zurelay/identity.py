@@ -16,7 +16,9 @@ FORWARDED = "x-forwarded-client-cert"
 # spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT: how Istio and Kubernetes name a workload. A namespace is a
 # label of RFC 1123, a service account a name of such labels (Kubernetes, "Object Names and IDs").
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_WORKLOAD = re.compile(rf"spiffe://([^/]+)/ns/({_LABEL})/sa/(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)")
+_NAMESPACE = re.compile(_LABEL)
+_ACCOUNT = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_WORKLOAD = re.compile(rf"spiffe://([^/]+)/ns/({_NAMESPACE.pattern})/sa/({_ACCOUNT.pattern})")
 # One pair of an XFCC element; a quoted value may hold anything, with quotes escaped by a backslash.
 _PAIR = re.compile(r'\s*([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^";,]*))\s*')
 
@@ -84,6 +86,13 @@ class Identifier:
                 f"expected spiffe://{self._identity.trust_domain}/ns/NAMESPACE/sa/SERVICE_ACCOUNT."
             )
         return Workload(match[2], match[3])
+
+
+def can_be_called(namespace: str | None, service_account: str | None) -> bool:
+    """Tell whether a workload may have these names, as far as they are given."""
+    return (namespace is None or _NAMESPACE.fullmatch(namespace) is not None) and (
+        service_account is None or _ACCOUNT.fullmatch(service_account) is not None
+    )
 
 
 def _count(uris: int) -> str:
