@@ -9,15 +9,19 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from zurelay.settings.places import At
+from zurelay.problems import Problem
+from zurelay.settings.places import At, Broken
 from zurelay.settings.scalars import text
 from zurelay.settings.urls import host_and_port
+from zurelay.yamlnodes import Scalar
 
 _ENCODED = "[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}"  # RFC 3986, 3.2.1
 _USER = re.compile(rf"(?:{_ENCODED})*(?::(?:{_ENCODED}|:)*)?")
 _SOCKET = re.compile(rf"/(?:{_ENCODED}|[/@:])+")
 _VALUE = re.compile(rf"(?:{_ENCODED}|[/@:])+")
 _DATABASE = re.compile(r"/?|/[0-9]{1,5}")
+_WORDS = "expected a URL that begins with redis://, rediss:// or unix:///"
+_ELSEWHERE = ", or {env: NAME} or {file: PATH} where one is"
 _HINT = "in a user or password, / ? # @ % are written %2F %3F %23 %40 %25"
 
 
@@ -56,7 +60,7 @@ def redis_url(at: At) -> str:
     written = text(at)
     scheme, _, rest = written.partition(":")
     if scheme not in ("redis", "rediss", "unix") or not rest.startswith("//" if scheme != "unix" else "/"):
-        raise at.wrong("expected a URL that begins with redis://, rediss:// or unix:///")
+        raise at.wrong(_WORDS + _ELSEWHERE)
     if "#" in rest:
         raise at.wrong(f"holds a #, which would end it; {_HINT}")
     place, mark, query = rest.partition("?")
@@ -70,6 +74,16 @@ def redis_url(at: At) -> str:
     if mark:
         _check_options(at, query, _TLS_OPTIONS if scheme == "rediss" else _OPTIONS)
     return written
+
+
+def problem(url: str) -> str | None:
+    """Say what is wrong with a URL that isn't in the file itself; None if nothing is."""
+    problems: list[Problem] = []
+    try:
+        redis_url(At(Scalar(1, url, plain=False), 1, problems))
+    except Broken:
+        return problems[0].message.removesuffix(_ELSEWHERE)
+    return None
 
 
 def _check_place(at: At, scheme: str, authority: str, path: str) -> None:
