@@ -57,6 +57,7 @@ CAPPED: dict[str, tuple[Effort, str, str]] = {
         '{"chat_template_kwargs":{"reasoning_effort":"high"}}',
         '{"chat_template_kwargs":{"reasoning_effort":"low"}}',
     ),
+    "other letters": (Effort.low, '{"Reasoning":{"EFFORT":"max"}}', '{"Reasoning":{"EFFORT":"low"}}'),
     "an effort twice": (Effort.low, '{"reasoning":{"effort":"max","effort":"low"}}', '{"reasoning":{"effort":"low"}}'),
     "an effort and null": (Effort.low, '{"reasoning":{"effort":"max","effort":null}}', '{"reasoning":{}}'),
     "reasoning twice": (Effort.low, '{"reasoning":{"effort":"max"},"reasoning":1}', '{"reasoning":1}'),

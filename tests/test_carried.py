@@ -79,6 +79,7 @@ def test_a_part_of_an_unknown_type_is_named() -> None:
 TWICE = {
     "a type": '{"type":"image_url","image_url":{"url":"a"},"type":"text","text":"hi"}',
     "the media": '{"type":"text","text":"hi","image_url":{"url":"a"},"image_url":null}',
+    "a type in other letters": '{"type":"text","text":"hi","Type":"image_url"}',
     "the source of a document": '{"type":"document","source":{"type":"url","type":"text","url":"a","data":"a"}}',
 }
 
@@ -109,6 +110,11 @@ PLACES: dict[str, dict[str, Any]] = {
     "a message's field": {"messages": [{"role": "assistant", "content": "a", "images": ["iVBORw0KGgo="]}]},
     "the request's field": {"messages": [], "images": ["iVBORw0KGgo="]},
     "a field of the request's field": {"messages": [], "extra_body": {"inputImage": "a", "image": {"x": "a"}}},
+    "a text's own field in other letters": {
+        "messages": [{"content": [{"type": "text", "text": "a", "IMAGE_URL": "a"}]}]
+    },
+    "a field in other letters": {"messages": [], "Images": ["a"]},
+    "messages in other letters": {"MESSAGES": [{"content": [PICTURE]}]},
     "a prediction": {"messages": [], "prediction": {"type": "content", "content": [PICTURE]}},
     "messages that are one": {"messages": {"role": "user", "content": [PICTURE]}},
 }
@@ -195,7 +201,13 @@ ORDINARY = {
         ],
     },
     "an answer that is to sound": {"messages": [], "modalities": ["text", "audio"], "audio": {"voice": "a"}},
-    "other fields": {"messages": [], "temperature": 1, "metadata": {"image": "a"}, "user": "u", "profile": {"x": [1]}},
+    "other fields": {
+        "messages": [],
+        "temperature": 1,
+        "metadata": {"image": "a"},
+        "user": "u",
+        "profile": {"filename": "a", "x": [1]},
+    },
     "media that is null": {"messages": [{"role": "assistant", "content": "a", "audio": None, "images": []}]},
 }
 

@@ -23,14 +23,15 @@ _MOST_TOKENS = {
     Effort.high: 24_576,
     Effort.xhigh: 32_768,
 }
-_WORDS = frozenset({"effort", "reasoning_effort", "reasoningEffort", "thinking_level", "thinkingLevel"})
+# Names as `_plain` gives them: some vendors write them in camel case, and Go's readers mind no case at all.
+_WORDS = frozenset({"effort", "reasoningeffort", "thinkinglevel"})
 _BUDGETS = frozenset(
     {
-        *("budget_tokens", "budgetTokens", "thinking_budget", "thinkingBudget", "thinking_token_budget"),
-        *("reasoning_budget", "max_reasoning_tokens", "max_thinking_tokens", "reasoning_tokens"),
+        *("budgettokens", "thinkingbudget", "thinkingtokenbudget", "reasoningbudget", "reasoningtokens"),
+        *("maxreasoningtokens", "maxthinkingtokens"),
     }
 )
-_SWITCHES = frozenset({"thinking", "enable_thinking", "enableThinking", "enable_reasoning", "reasoning"})
+_SWITCHES = frozenset({"thinking", "enablethinking", "enablereasoning", "reasoning"})
 _OFF = {"thinking": b'{"type":"disabled"}', "reasoning": b'{"effort":"none"}'}
 # What models read, or schemas, where any name may stand.
 _CONTENT = frozenset(
@@ -69,14 +70,19 @@ def _object(data: bytes, cap: Effort, within: str, depth: int) -> bytes:
     return document.edit(changes) if changes else data
 
 
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
 def _value(name: str, value: bytes, cap: Effort, within: str, depth: int) -> bytes:
+    name = _plain(name)
     if cap is Effort.none and (name in _SWITCHES or (name == "enabled" and within in _SWITCHES)):
         return _off(name, value)
     if value.startswith(b"{"):
         return _object(value, cap, name, depth + 1) if depth < _LEVELS else value
     if name in _WORDS:
         return _word(value, cap)
-    if name in _BUDGETS or (name == "max_tokens" and within == "reasoning"):
+    if name in _BUDGETS or (name == "maxtokens" and within == "reasoning"):
         return _budget(value, _MOST_TOKENS[cap])
     return value
 

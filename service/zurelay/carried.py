@@ -50,7 +50,7 @@ _OF_REQUESTS = frozenset(
     }
 )
 _NAMES: tuple[tuple[re.Pattern[str], frozenset[Input]], ...] = tuple(
-    (re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])|^(?:{words})(?=[A-Z])"), kinds)
+    (re.compile(rf"(?:^|[_-])(?:{words})(?:$|[_-])"), kinds)
     for words, kinds in (
         ("images?|img|pictures?|photos?", frozenset({Input.IMAGE})),
         ("audios?|sounds?|voices?", frozenset({Input.AUDIO})),
@@ -60,6 +60,7 @@ _NAMES: tuple[tuple[re.Pattern[str], frozenset[Input]], ...] = tuple(
     )
 )
 _MOST_LEVELS = 64  # of a field that the formats don't have
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TWICE = object()
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
@@ -85,9 +86,9 @@ _TOO_DEEP = "something nested too deep to be looked into"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[Any, Any]:
-    """Make an object; of a key that stands twice, who knows which one the provider reads."""
+    """Make an object; of a key that stands twice, who knows which one the provider reads. Go's readers mind no case."""
     found: dict[Any, Any] = dict(pairs)
-    if len(found) < len(pairs):
+    if len({name.lower() for name, _ in pairs}) < len(pairs):
         found[_TWICE] = True
     return found
 
@@ -203,9 +204,9 @@ class _Walk:
                 self._field("", item, depth + 1)
         elif isinstance(value, dict) and self._is_sound(value):
             self._object(value, depth)
-        for pattern, kinds in _NAMES if value else ():
-            if isinstance(name, str) and pattern.search(name):
-                self.kinds |= kinds
+        if value and isinstance(name, str):
+            words = _CAMEL.sub("_", name).lower()
+            self.kinds.update(*(kinds for pattern, kinds in _NAMES if pattern.search(words)))
 
     def _object(self, value: Mapping[str, Any], depth: int) -> None:
         kind = value.get("type")
