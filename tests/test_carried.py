@@ -17,6 +17,7 @@ from zurelay.model import Input
 
 IMAGE, PDF, AUDIO, VIDEO = Input.IMAGE, Input.PDF, Input.AUDIO, Input.VIDEO
 PNG = "data:image/png;base64," + encoded(HEADS["png"][0])
+TEXT = "data:text/plain;base64," + base64.b64encode("é".encode() * 2000).decode()
 PICTURE = {"type": "image_url", "image_url": {"url": PNG}}
 BLOCK = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": encoded(HEADS["png"][0])}}
 
@@ -57,6 +58,7 @@ UNKNOWN = {
     "a file by its id": {"type": "file", "file": {"file_id": "f"}},
     "a file by its id, with a name": {"type": "file", "file": {"file_id": "f", "filename": "a.txt"}},
     "a file at an address": {"type": "input_file", "input_file": {"file_url": "https://x.test/a"}},
+    "a file of a few bytes": {"type": "file", "file": {"file_data": "0000"}},
     "a file without data": {"type": "file"},
     "a file of unknown bytes": {"type": "file", "file": {"file_data": "data:text/plain;base64,AAECAwQF"}},
     "a document without a source": {"type": "document"},
@@ -170,7 +172,7 @@ ORDINARY = {
             {
                 "content": [
                     {"type": "file", "file": {"filename": "a.csv", "file_data": "data:text/csv;base64,YSxiCg=="}},
-                    {"type": "file", "file": {"file_data": base64.b64encode("é".encode() * 2000).decode()}},
+                    {"type": "file", "file": {"file_data": TEXT}},
                 ]
             }
         ]

@@ -7,6 +7,7 @@ anything. Providers differ in what they read, so whatever names itself after med
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Mapping
@@ -62,6 +63,7 @@ _NAMES: tuple[tuple[re.Pattern[str], frozenset[Input]], ...] = tuple(
 _MOST_LEVELS = 64  # of a field that the formats don't have
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TWICE = object()
+_Utf8 = codecs.getincrementaldecoder("utf-8")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
@@ -191,6 +193,8 @@ class _Walk:
             self._may_be("a file that isn't in it")
         elif media.of_bytes(head, Input.PDF) is None and not _is_text(head):
             self._may_be("a file whose data doesn't say what it is")
+        elif not said:
+            self.kinds.add(Input.PDF)
 
     def _field(self, name: Any, value: Any, depth: int) -> None:
         """A field that the formats don't have: media if it is called so, or holds what is."""
@@ -220,9 +224,6 @@ class _Walk:
 def _is_text(head: bytes) -> bool:
     """Tell text by its first bytes: UTF-8, perhaps cut within a character, without control characters."""
     try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        if error.start < len(head) - 3:
-            return False
-        text = head[: error.start].decode()
-    return not _CONTROLS.search(text)
+        return not _CONTROLS.search(_Utf8().decode(head))
+    except UnicodeDecodeError:
+        return False
