@@ -221,14 +221,14 @@ def test_text_is_text(body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(media.PARTS) - {"file", "input_file", "document"}))
 @given(holder=JSON)
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 def test_no_holder_hides_what_a_part_declares(name: str, holder: Any) -> None:
     key, kind = media.PARTS[name]
     assert kind in of_part({"type": name, key: holder}).kinds
 
 
 @given(JSON)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_what_selection_sees_a_policy_sees_too(value: Any) -> None:
     for body in (value, {"messages": value}, {"messages": [{"content": value}]}, {"messages": [{"content": [value]}]}):
         found = of(body)
@@ -236,7 +236,7 @@ def test_what_selection_sees_a_policy_sees_too(value: Any) -> None:
 
 
 @given(st.sampled_from(sorted(media.PARTS)), st.text(max_size=30), st.text(max_size=12))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_no_address_or_name_makes_media_vanish(name: str, address: str, called: str) -> None:
     key, _ = media.PARTS[name]
     part = {"type": name, key: {"type": "url", "url": address, "filename": called, "file_data": address}}

@@ -168,19 +168,19 @@ SPACES = st.sampled_from(["", " ", "  ", "   ", "    ", "- ", "  - ", "-  "])
 
 
 @given(st.lists(st.tuples(SPACES, PIECES), max_size=7), st.sampled_from(["\n", "\r\n"]))
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_it_is_never_of_another_mind_in_lines(lines: list[tuple[str, str]], newline: str) -> None:
     agree(newline.join(["keys:", *(space + piece for space, piece in lines)]))
 
 
 @given(st.lists(st.lists(PIECES, max_size=4), min_size=1, max_size=3), st.sampled_from([", ", ",", " , ", ",  "]))
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_it_is_never_of_another_mind_in_braces(entries: list[list[str]], comma: str) -> None:
     agree("keys:\n" + "\n".join(f"- {{{comma.join(pieces)}}}" for pieces in entries))
 
 
 @given(st.data())
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_it_is_never_of_another_mind_after_a_slip_of_the_pen(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(list(SHAPES.values())))
     place = data.draw(st.integers(0, len(text)))

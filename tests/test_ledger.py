@@ -313,7 +313,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(1, 4))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_who_passes_and_when_is_what_brute_force_finds(steps: list[Step], requests: int) -> None:
     limited = scope(requests_per_minute=requests, tokens_per_minute=100)
     found, brute, now = ledger(), BruteWindow(requests, 100), NOW

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import redis.asyncio
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zurelay import yamlnodes
@@ -87,6 +87,7 @@ def test_what_is_wrong_is_said_without_saying_any_of_it_again(url: str, problem:
     assert not any("s3" in message or "cret" in message for message in problems)
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"(redis|rediss|unix):/{0,3}[a-z0-9:@/?#%&=.\[\]-]{0,30}", fullmatch=True))
 def test_whatever_passes_is_understood_by_the_client(url: str) -> None:
     if read(url)[0] is not None:
