@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from zurelay.auto import lexicon
+
 LONGEST = 700
 HEAD, TAIL = 440, 240
 DENSE = 270
@@ -14,6 +16,16 @@ _SPACES = re.compile("  +")
 _SENTENCE = 60
 _WHOLE = 1600
 _TOGETHER = 700
+# What stands in quotation marks from this length on is material: a text to translate, a message to label.
+_QUOTED = re.compile(
+    '"[^"\n]{12,}"|\u201c[^\u201d\n]{12,}\u201d|\u201e[^\u201c\u201d\n]{12,}[\u201c\u201d]|\u00ab[^\u00bb\n]{12,}\u00bb'
+    "|\u300c[^\u300d\n]{8,}\u300d"
+)
+_QUOTES = ('"', "\u201c", "\u201e", "\u00ab", "\u300c")
+_TAG = re.compile(r"<([A-Za-z_-]{2,30})>")
+_RULE = re.compile(r"\n[-=*_]{3,}(?=\n)")
+_DATA = b"{}[]()=<>|\\/_#;:+*0123456789"
+_DATA_SHARE = 0.12
 
 
 def instruction(text: str) -> str:
@@ -23,22 +35,79 @@ def instruction(text: str) -> str:
     """
     if len(text) > 2 * _EDGE:
         text = f"{text[:_EDGE]}\n\n{text[-_EDGE:]}"
-    if "  " in text:
-        text = _SPACES.sub(" ", text)
     if "```" in text:
         text = "\n\n".join(text.split("```")[::2])
-    if len(text) <= _TOGETHER:
-        return _ends(text.strip())
+    if "</" in text:
+        text = _untagged(text)
+    if "  " in text:
+        text = _SPACES.sub(" ", text)
+    return _ends(_unquoted(_chosen(text.strip())))
+
+
+def _chosen(text: str) -> str:
+    if len(text) <= DENSE or (len(text) <= _TOGETHER and len(text.encode("utf-8", "replace")) < 2 * len(text)):
+        return text
+    if "\n--" in text or "\n==" in text:
+        text = _RULE.sub("\n\n", text)
     paragraphs = [stripped for part in text.split("\n\n") if (stripped := part.strip())]
-    if len(paragraphs) <= 1:
-        return _ends(paragraphs[0]) if paragraphs else ""
-    first, last = paragraphs[0], paragraphs[-1]
-    kept = [part for part in (first, last) if len(part) <= _SHORT]
+    if not paragraphs:
+        return ""
+    head, tail = _edge(paragraphs[0], 0), _edge(paragraphs[-1], -1)
+    kept = [part for part in (head, tail) if part and len(part) <= _SHORT]
     if not kept:
-        return f"{first[:HEAD]}\n{last[-TAIL:]}"
+        return f"{(head or text)[:HEAD]}\n{(tail or text)[-TAIL:]}"
+    if len(kept) == 1 or head == tail:
+        return kept[0]
+    first, last = _asking(head), _asking(tail)
+    if abs(first - last) >= 2:
+        return head if first > last else tail
     if len(text) <= _WHOLE:
-        kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE][:4]
-    return _ends("\n".join(kept))
+        kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE and not _is_data(part)][:4]
+    return "\n".join(kept)
+
+
+def _edge(paragraph, side):
+    if "\n" not in paragraph:
+        return "" if _is_data(paragraph) else paragraph
+    lines = [line for line in paragraph.split("\n") if not _is_data(line)]
+    if not lines: return ""
+    rest = "\n".join(lines)
+    if len(rest) > _SHORT and len(lines[side]) <= _SHORT or len(rest) < len(paragraph) / 2:
+        return lines[side]
+    return rest
+
+
+def _asking(part):
+    low = part.lower()
+    words = set(lexicon.split(low))
+    score = 2 * (part[-1] in "?\uff1f\u061f") + (part[-1] in ":\uff1a") + len(words & lexicon.VERBS)
+    if not part.isascii():
+        near = lexicon.pairs(low)
+        score += len(near & lexicon.STARTS)
+    return score
+
+
+def _is_data(part: str) -> bool:
+    raw = part.encode("ascii", "ignore")
+    return len(raw) - len(raw.translate(None, _DATA)) > _DATA_SHARE * len(part)
+
+
+def _untagged(text: str) -> str:
+    opened = _TAG.search(text)
+    if opened is None:
+        return text
+    closed = text.rfind(f"</{opened[1]}>")
+    if closed < opened.end():
+        return text
+    rest = f"{text[: opened.start()]}\n\n{text[closed + len(opened[1]) + 3 :]}"
+    return rest if rest.strip() else text
+
+
+def _unquoted(text: str) -> str:
+    if not any(mark in text for mark in _QUOTES):
+        return text
+    rest = _QUOTED.sub('""', text)
+    return rest if len(rest) >= 16 or len(rest) * 2 > len(text) else text
 
 
 def shortened(text: str) -> str:

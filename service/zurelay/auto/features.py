@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from zurelay.auto import ask, gap, lexicon
 from zurelay.auto.content import Content, Turn
-from zurelay.auto.data import leanings
+from zurelay.auto.data import STEM, asking, leaning
 from zurelay.model import Input
 
 # Four kinds of concepts, by how much thought what they ask for takes.
@@ -76,10 +76,10 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
     features.update(_material(text, len(text) - len(asked)))
     features["numbers"] = number
+    features["english"] = float("en" in names)
     built = gap.syntax(asked, counts, len(words), number)
-    counts.update(marks(words, near))
-    leaning, features["asks"] = leanings(counts)
-    features["gap"] = gap.estimate(leaning, built, word_problem=gap.is_word_problem(words, number))
+    features["asks"] = asking(tokens(words, near))
+    features["gap"] = gap.estimate(leaning(counts), built, word_problem=gap.is_word_problem(words, number))
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200)
     features["schema"] = float(content.schema)
@@ -130,11 +130,12 @@ def _material(text: str, rest: int) -> dict[str, float]:
     }
 
 
-def marks(words: list[str], near: AbstractSet[str]) -> set[str]:
-    """What beside its words tells an ask: its first word, and its pairs in scripts without spaces."""
-    found = {pair for pair in near if pair.isalnum()}
+def tokens(words: list[str], near: AbstractSet[str]) -> set[str]:
+    """What tells an ask: its words cut to STEM letters, its first word, its pairs in scripts without spaces."""
+    found = {word[:STEM] for word in words}
+    found.update(pair for pair in near if pair.isalnum())
     if words:
-        found.add(f"^{words[0]}")
+        found.add(f"^{words[0][:STEM]}")
     return found
 
 

@@ -28,6 +28,11 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
+_MUTE = frozenset(
+    {"math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science", "security", "scale", "tech", "greet", "thanks", "go_on", "model", "brief"}
+)
+VERBS = frozenset(w for words in _WORDS.values() for w, f in words.items() if not _MUTE.issuperset(f))
+STARTS = frozenset(p for t in _PARTS.values() for p, parts in t.items() if any(not _MUTE.issuperset(f) for _, f in parts))
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_PAIR = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
