@@ -95,11 +95,8 @@ def benchmarks(folder: pathlib.Path) -> dict[str, list[Prompt]]:
     }
 
 
-def parts(text: str) -> Parts:
-    """Take a text apart as features.of does."""
-    asked = ask.instruction(text)
-    if lexicon.dense(lexicon.scripts(asked)) > ask.DENSE:
-        asked = ask.shortened(asked)
+def parts(asked: str) -> Parts:
+    """Take an ask apart as features.of does."""
     low = asked.lower()
     words = lexicon.split(low)
     near = lexicon.pairs(low)
@@ -228,7 +225,7 @@ def featured(body: dict[str, Any]) -> tuple[dict[str, float], Parts]:
     """The features of a request's last user turn, and what the gap model reads of it."""
     read = content.read(body)
     turn = [turn for turn in read.turns if turn.role is Role.USER][-1]
-    return features.of(read, turn), parts(turn.text)
+    return features.of(read, turn), parts(features.asked_of(read, turn.text.strip()))
 
 
 class Learner:

@@ -16,6 +16,8 @@ _SPACES = re.compile("  +")
 _SENTENCE = 60
 _WHOLE = 1600
 _TOGETHER = 700
+# A system prompt up to this length may be the ask itself; then this much of the user's text is enough.
+_ORDER, _SAMPLE = 400, 200
 # What stands in quotation marks from this length on is material: a text to translate, a message to label.
 _QUOTED = re.compile(
     '"[^"\n]{12,}"|\u201c[^\u201d\n]{12,}\u201d|\u201e[^\u201c\u201d\n]{12,}[\u201c\u201d]|\u00ab[^\u00bb\n]{12,}\u00bb'
@@ -42,6 +44,13 @@ def instruction(text: str) -> str:
     if "  " in text:
         text = _SPACES.sub(" ", text)
     return _ends(_unquoted(_chosen(text.strip())))
+
+
+def standing(system: str, asked: str) -> str:
+    """The ask with a system prompt before it that is a short standing order: what comes from the user is material."""
+    if not 0 < len(system) <= _ORDER or not lexicon.is_chore(system):
+        return asked
+    return _ends(f"{system}\n{asked if len(asked) <= _SAMPLE else asked[:_SAMPLE]}")
 
 
 def _chosen(text: str) -> str:
@@ -83,7 +92,7 @@ def _asking(part):
     score = 2 * (part[-1] in "?\uff1f\u061f") + (part[-1] in ":\uff1a") + len(words & lexicon.VERBS)
     if not part.isascii():
         near = lexicon.pairs(low)
-        score += len(near & lexicon.STARTS)
+        score += len(near & lexicon.VERB_PAIRS)
     return score
 
 

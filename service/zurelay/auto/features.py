@@ -59,10 +59,8 @@ _CODE_HEAD, _CODE_TAIL = 1500, 500
 def of(content: Content, turn: Turn) -> dict[str, float]:
     """The features of one user turn in its request. Neither case nor surrounding space makes a difference."""
     text = turn.text.strip()
-    asked = ask.instruction(text)
+    asked = asked_of(content, text)
     found = lexicon.scripts(asked)
-    if lexicon.dense(found) > ask.DENSE:
-        asked = ask.shortened(asked)
     low = asked.lower()
     words = lexicon.split(low)
     counts = Counter(words)
@@ -87,6 +85,16 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features["document"] = float(Input.PDF in turn.media)
     features["sound"] = float(Input.AUDIO in turn.media or Input.VIDEO in turn.media)
     return features
+
+
+def asked_of(content: Content, text: str) -> str:
+    """What a turn asks; cut shorter where a script says as much in fewer characters."""
+    asked = ask.instruction(text)
+    if content.system:
+        asked = ask.standing(content.system, asked)
+    if len(asked) <= ask.DENSE or asked.isascii() or lexicon.dense(lexicon.scripts(asked)) <= ask.DENSE:
+        return asked
+    return ask.shortened(asked)
 
 
 def numbers(asked: str) -> int:

@@ -28,11 +28,31 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
+# Concepts that no verb of asking stands for; and those of small chores, which standing orders to a service are.
 _MUTE = frozenset(
-    {"math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science", "security", "scale", "tech", "greet", "thanks", "go_on", "model", "brief"}
+    {
+        *("math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science", "security"),
+        *("scale", "tech", "greet", "thanks", "go_on", "model", "brief"),
+    }
 )
-VERBS = frozenset(w for words in _WORDS.values() for w, f in words.items() if not _MUTE.issuperset(f))
-STARTS = frozenset(p for t in _PARTS.values() for p, parts in t.items() if any(not _MUTE.issuperset(f) for _, f in parts))
+_CHORES = frozenset({"summarise", "translate", "correct", "rephrase", "extract", "classify", "convert"})
+VERBS = frozenset(word for words in _WORDS.values() for word, found in words.items() if not _MUTE.issuperset(found))
+VERB_PAIRS = frozenset(
+    pair
+    for starts in _PARTS.values()
+    for pair, parts in starts.items()
+    if any(not _MUTE.issuperset(found) for _, found in parts)
+)
+_CHORE_WORDS = frozenset(
+    word for words in _WORDS.values() for word, found in words.items() if not _CHORES.isdisjoint(found)
+)
+_CHORE_PARTS = tuple(
+    part
+    for starts in _PARTS.values()
+    for parts in starts.values()
+    for part, found in parts
+    if not _CHORES.isdisjoint(found)
+)
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_PAIR = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
@@ -131,3 +151,11 @@ def telling(text: str) -> set[str]:
         return words
     near = {pair for run in runs for pair in pairs(run) if pair not in _LOOKUP_PARTS}
     return {word for word in words if word.isascii()} | near
+
+
+def is_chore(text: str) -> bool:
+    """Whether a text orders a small chore: to translate, to label, to extract."""
+    low = text.lower()
+    if not _CHORE_WORDS.isdisjoint(split(low)):
+        return True
+    return not low.isascii() and any(part in low for part in _CHORE_PARTS)
