@@ -23,7 +23,11 @@ _QUOTED = re.compile(
     '"[^"\n]{12,}"|\u201c[^\u201d\n]{12,}\u201d|\u201e[^\u201c\u201d\n]{12,}[\u201c\u201d]|\u00ab[^\u00bb\n]{12,}\u00bb'
     "|\u300c[^\u300d\n]{8,}\u300d"
 )
-_QUOTES = ('"', "\u201c", "\u201e", "\u00ab", "\u300c")
+_MARKS = ('"', "\u201c", "\u201e", "\u00ab", "\u300c")
+_ENOUGH = 16
+_ASKS, _OPENS = "?\uff1f\u061f", ":\uff1a"
+# By how much one end must read more as the ask than the other to be taken alone.
+_SURE = 2
 _TAG = re.compile(r"<([A-Za-z_-]{2,30})>")
 _RULE = re.compile(r"\n[-=*_]{3,}(?=\n)")
 _DATA = b"{}[]()=<>|\\/_#;:+*0123456789"
@@ -54,7 +58,10 @@ def standing(system: str, asked: str) -> str:
 
 
 def _chosen(text: str) -> str:
+    """The paragraphs that read as the ask."""
     if len(text) <= DENSE or (len(text) <= _TOGETHER and len(text.encode("utf-8", "replace")) < 2 * len(text)):
+        return text
+    if "\n" not in text:
         return text
     if "\n--" in text or "\n==" in text:
         text = _RULE.sub("\n\n", text)
@@ -67,41 +74,41 @@ def _chosen(text: str) -> str:
         return f"{(head or text)[:HEAD]}\n{(tail or text)[-TAIL:]}"
     if len(kept) == 1 or head == tail:
         return kept[0]
-    first, last = _asking(head), _asking(tail)
-    if abs(first - last) >= 2:
-        return head if first > last else tail
+    lead = _asking(head) - _asking(tail)
+    if abs(lead) >= _SURE:
+        return head if lead > 0 else tail
     if len(text) <= _WHOLE:
         kept[1:1] = [part for part in paragraphs[1:-1] if len(part) <= _MIDDLE and not _is_data(part)][:4]
     return "\n".join(kept)
 
 
-def _edge(paragraph, side):
+def _edge(paragraph: str, side: int) -> str:
+    """The first (0) or last (-1) paragraph without its lines of data; of a long one, the line at that side."""
     if "\n" not in paragraph:
         return "" if _is_data(paragraph) else paragraph
     lines = [line for line in paragraph.split("\n") if not _is_data(line)]
-    if not lines: return ""
+    if not lines:
+        return ""
     rest = "\n".join(lines)
-    if len(rest) > _SHORT and len(lines[side]) <= _SHORT or len(rest) < len(paragraph) / 2:
-        return lines[side]
-    return rest
+    is_long = len(rest) > _SHORT and len(lines[side]) <= _SHORT
+    return lines[side] if is_long or len(rest) < len(paragraph) / 2 else rest
 
 
-def _asking(part):
+def _asking(part: str) -> int:
+    """How much a paragraph reads as an ask: verbs of asking in any language, a question, a colon at its end."""
     low = part.lower()
-    words = set(lexicon.split(low))
-    score = 2 * (part[-1] in "?\uff1f\u061f") + (part[-1] in ":\uff1a") + len(words & lexicon.VERBS)
-    if not part.isascii():
-        near = lexicon.pairs(low)
-        score += len(near & lexicon.VERB_PAIRS)
-    return score
+    score = 2 * (part[-1] in _ASKS) + (part[-1] in _OPENS) + len(lexicon.VERBS.intersection(lexicon.split(low)))
+    return score if part.isascii() else score + len(lexicon.pairs(low) & lexicon.VERB_PAIRS)
 
 
 def _is_data(part: str) -> bool:
+    """Whether a text is mostly signs and digits: code, a log, a table."""
     raw = part.encode("ascii", "ignore")
     return len(raw) - len(raw.translate(None, _DATA)) > _DATA_SHARE * len(part)
 
 
 def _untagged(text: str) -> str:
+    """A text without what stands between its first tag and the last one that closes it."""
     opened = _TAG.search(text)
     if opened is None:
         return text
@@ -113,10 +120,11 @@ def _untagged(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    if not any(mark in text for mark in _QUOTES):
+    """An ask without its long quotations, unless it is hardly more than one."""
+    if not any(mark in text for mark in (_MARKS[:1] if text.isascii() else _MARKS)):
         return text
     rest = _QUOTED.sub('""', text)
-    return rest if len(rest) >= 16 or len(rest) * 2 > len(text) else text
+    return rest if len(rest) >= _ENOUGH or len(rest) * 2 > len(text) else text
 
 
 def shortened(text: str) -> str:
@@ -126,14 +134,16 @@ def shortened(text: str) -> str:
 
 def edges(text: str) -> str:
     """The first sentence and the last, each by its beginning and its end: verbs of asking stand there."""
-    stops = [at for mark in _STOPS if (at := text.find(mark, 3)) > 0]
+    marks = _STOPS_ASCII if text.isascii() else _STOPS
+    stops = [at for mark in marks if (at := text.find(mark, 3)) > 0]
     first = text[: min(stops) + 1] if stops else text
     body = text.rstrip(_STOP_CHARS)
-    begin = max(body.rfind(mark) for mark in _STOPS) + 1
+    begin = max([body.rfind(mark) for mark in marks]) + 1
     return _both(first) if begin < len(first) or not body else f"{_both(first)}\n{_both(body[begin:])}"
 
 
 _STOPS = (". ", "! ", "? ", ": ", "\n", "\u3002", "\uff01", "\uff1f", "\u061f", "\u0964", ":")
+_STOPS_ASCII = tuple(mark for mark in _STOPS if mark.isascii())
 _STOP_CHARS = " .!?:\n\t\u3002\uff01\uff1f\u061f\u0964"
 
 

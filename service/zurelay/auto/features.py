@@ -64,13 +64,14 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     low = asked.lower()
     words = lexicon.split(low)
     counts = Counter(words)
+    distinct = set(counts)
     narrow = asked.encode("ascii", "ignore")
     number = _numbers(narrow)
-    names = lexicon.languages(counts.keys(), found, len(asked))
+    names = lexicon.languages(distinct, found, len(asked))
     near = lexicon.pairs(low) if found else frozenset[str]()
     edges = ask.edges(low)
     leading = lexicon.split(edges)
-    features = _concepts(lexicon.hits(counts.keys(), leading, low, near, names), set(leading), edges)
+    features = _concepts(lexicon.hits(distinct, leading, low, near, names), set(leading), edges)
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
     features.update(_material(text, len(text) - len(asked)))
     features["numbers"] = number
@@ -140,7 +141,7 @@ def _material(text: str, rest: int) -> dict[str, float]:
 
 def tokens(words: list[str], near: AbstractSet[str]) -> set[str]:
     """What tells an ask: its words cut to STEM letters, its first word, its pairs in scripts without spaces."""
-    found = {word[:STEM] for word in words}
+    found = {word[:STEM] for word in set(words)}
     found.update(pair for pair in near if pair.isalnum())
     if words:
         found.add(f"^{words[0][:STEM]}")

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from zurelay.auto.data import TABLES, Tree
 
-# A leaf is its value, any other node (feature, threshold, where not above it, where above it).
-Node: TypeAlias = "float | tuple[int, float, Node, Node]"
+# (feature, threshold, where not above it, where above it); a leaf is (-1, its value, None, None).
+Node: TypeAlias = "tuple[int, float, Node | None, Node | None]"
 
 # The trees put simple, standard and complex at 0, 1 and 2; about halfway between two lies the default threshold.
 FIRST, SECOND = 0.6, 1.38
@@ -24,7 +24,7 @@ def nodes(tree: Tree, at: int = 0) -> Node:
     """A tree of the tables as nested nodes."""
     feature, threshold = tree.feature[at], tree.threshold[at]
     if feature < 0:
-        return threshold
+        return -1, threshold, None, None
     return feature, threshold, nodes(tree, at + 1), nodes(tree, tree.right[at])
 
 
@@ -51,11 +51,10 @@ def raw(features: Mapping[str, float]) -> float:
 def _sum(trees: tuple[Node, ...], values: list[float]) -> float:
     total = 0.0
     for tree in trees:
-        node = tree
-        while isinstance(node, tuple):
-            feature, threshold, left, right = node
-            node = left if values[feature] <= threshold else right
-        total += node
+        feature, value, left, right = tree
+        while left and right:
+            feature, value, left, right = left if values[feature] <= value else right
+        total += value
     return total
 
 
