@@ -6,8 +6,8 @@ import re
 
 from zurelay.auto import lexicon
 
-LONGEST = 700
-HEAD, TAIL = 440, 240
+LONGEST = 560
+HEAD, TAIL = 350, 200
 DENSE = 270
 _SHORT = 400
 _EDGE = 3000

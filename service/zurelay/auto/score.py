@@ -17,7 +17,7 @@ LOW, HIGH = 0.35, 0.65
 _SCALE = (HIGH - LOW) / (SECOND - FIRST)
 # An exam question, as benchmarks ask them, is standard at its mean, and goes by how far a strong model is better.
 SHARP, CENTRE, SLOPE = 3.0, 0.95, 4.5
-_HARDLY = 0.01
+HARDLY = 0.01
 
 
 def nodes(tree: Tree, at: int = 0) -> Node:
@@ -43,7 +43,7 @@ def raw(features: Mapping[str, float]) -> float:
     values = [features[name] for name in _FEATURES]
     own = TABLES.base + _sum(_TREES, values)
     exam = 1 / (1 + math.exp(-SHARP * (TABLES.exam_base + _sum(_EXAM, values))))
-    if exam < _HARDLY:
+    if exam < HARDLY:
         return own
     return own + exam * (CENTRE + SLOPE * features["gap"] - own)
 
