@@ -8,7 +8,7 @@ from zurelay.auto import lexicon
 
 LONGEST = 560
 HEAD, TAIL = 350, 200
-DENSE = 270
+DENSE = 230
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250

@@ -68,7 +68,7 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     narrow = asked.encode("ascii", "ignore")
     number = _numbers(narrow)
     names = lexicon.languages(distinct, found, len(asked))
-    near = lexicon.pairs(low) if found else frozenset[str]()
+    near = lexicon.pairs(low) if lexicon.dense(found) else frozenset[str]()
     edges = ask.edges(low)
     leading = lexicon.split(edges)
     features = _concepts(lexicon.hits(distinct, leading, low, near, names), set(leading), edges)
@@ -80,12 +80,21 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features["asks"] = asking(tokens(words, near))
     features["gap"] = gap.estimate(leaning(counts), built, word_problem=gap.is_word_problem(words, number))
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
-    features["system"] = math.log2(1 + len(content.system) / 200)
+    features["system"] = math.log2(1 + len(content.system) / 200) if content.system else 0.0
     features["schema"] = float(content.schema)
-    features["image"] = float(Input.IMAGE in turn.media)
-    features["document"] = float(Input.PDF in turn.media)
-    features["sound"] = float(Input.AUDIO in turn.media or Input.VIDEO in turn.media)
+    features.update(_media(turn.media) if turn.media else _NO_MEDIA)
     return features
+
+
+def _media(held: AbstractSet[Input]) -> dict[str, float]:
+    return {
+        "image": float(Input.IMAGE in held),
+        "document": float(Input.PDF in held),
+        "sound": float(Input.AUDIO in held or Input.VIDEO in held),
+    }
+
+
+_NO_MEDIA = _media(frozenset())
 
 
 def asked_of(content: Content, text: str) -> str:

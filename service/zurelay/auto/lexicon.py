@@ -8,6 +8,7 @@ likely, told by script and by its commonest words: "note" means one thing in Fre
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections.abc import Set as AbstractSet
 
@@ -15,11 +16,12 @@ from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
 # The shortest word that tells what a text is about.
 TELLING = 3
-# Letters, digits and marks of any script; ASCII and general punctuation part words.
-_WORD = re.compile(
-    r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
+# What parts words beside ASCII's signs: punctuation of Latin, East Asian, Arabic and Indic scripts.
+_MARKS = (
+    "\u00a1\u00ab\u00b7\u00bb\u00bf\u2010\u2011\u2012\u2013\u2014\u2018\u2019\u201c\u201d\u201e\u2026\u2192"
+    "\u3001\u3002\u300a\u300b\u300c\u300d\u30fb\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\u060c\u061b\u061f\u0964"
 )
-_PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(128)
+_PARTING = bytes(c if c >= 128 or chr(c).isalnum() else 0x20 for c in range(256))
 _WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
 _KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
 _PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)
@@ -76,7 +78,11 @@ def split(text: str) -> list[str]:
     """The words of a lower-cased text, each cut to CUT letters."""
     if text.isascii():
         return [word[:CUT] for word in text.encode().translate(_PARTING).decode().split()]
-    return [word[:CUT] for word in _WORD.findall(text)]
+    for mark in _MARKS:
+        if mark in text:
+            text = text.replace(mark, " ")
+    words = text.encode("utf-8", "surrogatepass").translate(_PARTING).decode("utf-8", "surrogatepass").split()
+    return [word[:CUT] for word in words]
 
 
 def scripts(text: str) -> dict[str, int]:
@@ -132,7 +138,7 @@ def hits(
 
 def pairs(text: str) -> AbstractSet[str]:
     """All pairs of neighbouring characters in a text that has a script without spaces: what words are there."""
-    return set(map("".join, itertools.pairwise(text))) if _DENSE_PAIR.search(text) else frozenset()
+    return set(map(operator.add, text, text[1:])) if _DENSE_PAIR.search(text) else frozenset()
 
 
 def dense(found: dict[str, int]) -> int:
