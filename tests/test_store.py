@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 import storing
+from brute_window import BruteWindow, steps
 from redis_server import MISSING, RedisServer, lacks_redis
 from storing import DAY, NOON, Stores, granted, need, refused, scope, spent
-from zurelay import money
+from zurelay import limits, money
 from zurelay.limits import MINUTE, SECOND, Granted, Kind, Refused, Reservation, Standing
 from zurelay.store import Counts, Line, Place, Store
 
@@ -62,6 +63,29 @@ async def test_as_many_requests_as_the_limit_pass_in_any_minute(stores: Stores, 
     await granted(store, limited)
     outcome = await refused(store, limited)
     assert (3, 10 * SECOND) == (outcome.used, outcome.wait)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_who_passes_and_when_is_what_brute_force_finds(stores: Stores, store: Store, seed: int) -> None:
+    limited = scope(requests_per_minute=4, tokens_per_minute=100)
+    brute = BruteWindow(4, 100)
+    under_way: list[tuple[Reservation, Any]] = []
+    for step in steps(seed, 150):
+        stores.clock.at += step.pause
+        now = stores.clock.now()
+        if step.closes is not None and under_way:
+            which, used = step.closes
+            reservation, came = under_way.pop(which % len(under_way))
+            store.settle(reservation, spent(prompt=used))
+            await store.flush()
+            brute.close(came, used, now)
+        outcome = await store.reserve((limited,), need(step.tokens))
+        assert brute.admits(now, step.tokens) is isinstance(outcome, Granted)
+        if isinstance(outcome, Granted):
+            under_way.append((outcome.reservation, brute.take(now, step.tokens)))
+        else:
+            assert brute.retry_after(now, step.tokens) == limits.exceeded(outcome).retry_after
+        assert brute.standings(now) == (outcome.requests, outcome.tokens)
 
 
 async def test_two_bursts_at_a_boundary_do_not_both_pass(stores: Stores, store: Store) -> None:
@@ -128,7 +152,7 @@ async def test_money_is_held_until_it_is_settled(store: Store) -> None:
     reservation = await granted(store, limited, usd="0.9")
     outcome = await refused(store, limited, usd="0.2")
     assert (Kind.USD_DAY, Decimal(1), Decimal("0.9"), Decimal("0.2")) == _facts(outcome)
-    assert 12 * 60 * MINUTE == outcome.wait
+    assert 5 * SECOND == outcome.wait
     store.settle(reservation, spent("0.3"))
     await store.flush()
     assert Decimal("0.3") == (await refused(store, limited, usd="0.71")).used
@@ -162,10 +186,12 @@ async def test_large_amounts_stay_exact(store: Store) -> None:
 async def test_a_day_and_a_month_begin_anew(stores: Stores, store: Store) -> None:
     limited = scope(usd_per_day="1", usd_per_month="1.5")
     store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     outcome = await refused(store, limited, usd="0.6")
     assert (Kind.USD_DAY, 12 * 60 * MINUTE) == (outcome.kind, outcome.wait)
     stores.clock.move(12 * 3600)  # December: the month is new too
     store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     stores.clock.move(24 * 3600)
     outcome = await refused(store, limited, usd="0.6")
     assert (Kind.USD_MONTH, Decimal(1), 30 * 24 * 60 * MINUTE) == (outcome.kind, outcome.used, outcome.wait)
@@ -187,9 +213,23 @@ async def test_more_money_than_the_limit_never_fits(store: Store) -> None:
     assert (await refused(store, scope(usd_per_day="1", usd_per_month="5"), usd="1.01")).wait is None
 
 
+async def test_money_that_is_only_held_is_worth_asking_for_again_soon(store: Store) -> None:
+    limited = scope(usd_per_day="1")
+    store.settle(await granted(store, limited, usd="0.5"), spent("0.4"))
+    await store.flush()
+    under_way = await granted(store, limited, usd="0.5")
+    for needed, wait, held in (("0.6", 5 * SECOND, True), ("0.7", 12 * 60 * MINUTE, False), ("2", None, False)):
+        outcome = await refused(store, limited, usd=needed)
+        assert (wait, held, Decimal("0.9")) == (outcome.wait, outcome.held, outcome.used)
+    store.settle(under_way, spent("0"))
+    await store.flush()
+    await granted(store, limited, usd="0.6")
+
+
 async def test_of_several_limits_the_longest_wait_is_told(store: Store) -> None:
     limited = scope(requests_per_minute=1, usd_per_day="1")
-    await granted(store, limited, usd="1")
+    store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     assert Kind.USD_DAY is (await refused(store, limited, usd="1")).kind
 
 
@@ -206,7 +246,8 @@ async def test_a_shadow_refuses_nothing_and_tells_what_it_would_have_done(store:
 
 async def test_a_shadow_alone_refuses_nothing(store: Store) -> None:
     shadow = scope(enforced=False, requests_per_minute=1, usd_per_day="1")
-    await granted(store, shadow, usd="1")
+    store.settle(await granted(store, shadow, usd="1"), spent("1"))
+    await store.flush()
     outcome = await store.reserve((shadow,), need(usd="1"))
     assert isinstance(outcome, Granted)
     assert [Kind.USD_DAY] == [each.kind for each in outcome.shadow]
