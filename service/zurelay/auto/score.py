@@ -12,7 +12,7 @@ from zurelay.auto.data import TABLES, Tree
 Node: TypeAlias = "tuple[int, float, Node | None, Node | None]"
 
 # The trees put simple, standard and complex at 0, 1 and 2; about halfway between two lies the default threshold.
-FIRST, SECOND = 0.6, 1.38
+FIRST, SECOND = 0.6, 1.48
 LOW, HIGH = 0.35, 0.65
 _SCALE = (HIGH - LOW) / (SECOND - FIRST)
 # An exam question, as benchmarks ask them, is standard at its mean, and goes by how far a strong model is better.
@@ -42,6 +42,8 @@ def raw(features: Mapping[str, float]) -> float:
     """The sum of all trees, and what exam questions go by in so far as it reads as one."""
     values = [features[name] for name in _FEATURES]
     own = TABLES.base + _sum(_TREES, values)
+    if not features["english"]:
+        return own
     exam = 1 / (1 + math.exp(-SHARP * (TABLES.exam_base + _sum(_EXAM, values))))
     if exam < HARDLY:
         return own
