@@ -125,14 +125,16 @@ async def request(worker: Worker) -> list[bytes]:
     await Ingress(worker, ingress).serve()
     attempt: Any = RecordedCall(recorded.answered(ingress.written[0]))
     await WholeProcessor(worker, attempt, first=True).serve()
-    return ingress.written + attempt.written
+    told: list[bytes] = ingress.written + attempt.written
+    return told
 
 
 async def stream(worker: Worker) -> list[bytes]:
     """One streamed request, as long as the loop's pieces."""
     ingress: Any = RecordedCall(recorded.asked(stream=True))
     await Ingress(worker, ingress).serve()
-    return ingress.written
+    told: list[bytes] = ingress.written
+    return told
 
 
 def pieces(route: str, chunks: int) -> list[bytes]:
