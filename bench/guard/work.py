@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
 import msgspec
 
 from bench.guard import recorded
@@ -45,18 +44,14 @@ class RecordedCall:
         self.metadata: dict[str, str] = {}
         self.written: list[bytes] = []
 
-    async def read(self) -> Any:
+    async def read(self) -> wire.Request | None:
         """Give the next message."""
         data = next(self._messages, None)
-        return grpc.aio.EOF if data is None else wire.Request.FromString(data)
+        return None if data is None else wire.Request.FromString(data)
 
     async def write(self, data: bytes) -> None:
         """Take an answer."""
         self.written.append(data)
-
-    def invocation_metadata(self) -> tuple[()]:
-        """Nothing is known of the peer."""
-        return ()
 
 
 class _Egress(asyncio.Transport):
@@ -121,20 +116,18 @@ def worker(directory: Path) -> Iterator[Worker]:
 
 async def request(worker: Worker) -> list[bytes]:
     """One request with a whole answer: the ingress, then the attempt. Gives what Envoy is told."""
-    ingress: Any = RecordedCall(recorded.asked(stream=False))
+    ingress = RecordedCall(recorded.asked(stream=False))
     await Ingress(worker, ingress).serve()
-    attempt: Any = RecordedCall(recorded.answered(ingress.written[0]))
+    attempt = RecordedCall(recorded.answered(ingress.written[0]))
     await WholeProcessor(worker, attempt, first=True).serve()
-    told: list[bytes] = ingress.written + attempt.written
-    return told
+    return ingress.written + attempt.written
 
 
 async def stream(worker: Worker) -> list[bytes]:
     """One streamed request, as long as the loop's pieces."""
-    ingress: Any = RecordedCall(recorded.asked(stream=True))
+    ingress = RecordedCall(recorded.asked(stream=True))
     await Ingress(worker, ingress).serve()
-    told: list[bytes] = ingress.written
-    return told
+    return ingress.written
 
 
 def pieces(route: str, chunks: int) -> list[bytes]:
@@ -146,6 +139,6 @@ def pieces(route: str, chunks: int) -> list[bytes]:
 
 async def route(worker: Worker) -> str:
     """Ask for the route that answers."""
-    ingress: Any = RecordedCall(recorded.asked(stream=False))
+    ingress = RecordedCall(recorded.asked(stream=False))
     await Ingress(worker, ingress).serve()
     return plan.decode(recorded.plan_of(ingress.written[0])).attempts[0].cluster
