@@ -17,9 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from bench.guard import reference, work
+from bench.guard import reference
+from bench.guard.sidecar import Loop
+from bench.guard.work import Work, worker
 from bench.running import output
-from zurelay.worker import Worker
 
 _PROCESSES, _FEWEST = 6, 3
 _PATIENCE = 12.0  # seconds after which the fewest processes must do
@@ -57,28 +58,29 @@ async def by_processes() -> Least:
 
 def here() -> Least:
     """Measure in this process."""
-    loop = work.Loop()
+    loop = Loop()
     with (
         contextlib.closing(loop),
         tempfile.TemporaryDirectory() as directory,
-        work.worker(Path(directory)) as worker,
+        worker(Path(directory)) as made,
         _undisturbed(),
     ):
-        loop.pieces = work.pieces(loop.run_until_complete(work.route(worker)), _CHUNKS)
-        return least([_turn(loop, worker) for _ in range(_TURNS)])
+        work = loop.run_until_complete(Work.ready(made))
+        loop.pieces = work.pieces(_CHUNKS)
+        return least([_turn(loop, work) for _ in range(_TURNS)])
 
 
-def _turn(loop: work.Loop, worker: Worker) -> Least:
+def _turn(loop: Loop, work: Work) -> Least:
     return Least(
-        request=_timed(lambda: loop.run_until_complete(_requests(worker))) / _REQUESTS,
-        chunk=_timed(lambda: loop.run_until_complete(work.stream(worker))) / _CHUNKS,
+        request=_timed(lambda: loop.run_until_complete(_requests(work))) / _REQUESTS,
+        chunk=_timed(lambda: loop.run_until_complete(work.stream())) / _CHUNKS,
         yardstick=_timed(_yardsticks) / _YARDSTICKS,
     )
 
 
-async def _requests(worker: Worker) -> None:
+async def _requests(work: Work) -> None:
     for _ in range(_REQUESTS):
-        await work.request(worker)
+        await work.request()
 
 
 def _yardsticks() -> None:
