@@ -63,8 +63,10 @@ async def all_of(effort: Effort, directory: Path, found: Figures, log: Console) 
             _tell(await large.measure(started, effort.rounds, found), log)
         await starting.imports(effort.rounds, found)
         if load is not None:
-            log.print("workers")
+            log.print("workers, limits")
             await variants.workers(load, direct, found)
+            left_out = await variants.limits(load, direct, found)
+            _tell([left_out] if left_out else [], log)
 
 
 def _load(effort: Effort, directory: Path) -> Load | None:

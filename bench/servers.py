@@ -29,13 +29,14 @@ Roles = dict[str, list[int]]
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """How a target is started; `roles` finds its processes once it serves."""
+    """How a target is started; `roles` finds its processes once it serves. `whole`: asked for whole answers too."""
 
     name: str
     port: int
     command: Sequence[str]
     env: Mapping[str, str]
     headers: dict[str, str] = {}
+    whole: bool = True
     roles: Callable[[int], Roles]
 
 
@@ -139,13 +140,18 @@ def zurelay(
         "status": {"port": status, "host": "127.0.0.1"},
         "auth": {"require": "none"},
         "providers": {"stub": {"base_url": _provider(provider), "format": "openai"}},
-        "models": {MODEL: {"routes": [{"provider": "stub", "model": "stub"}], "context_window": _CONTEXT_WINDOW}},
+        "models": {MODEL: _model()},
         "store": {"sqlite": str(place / "zurelay.db")},
     }
     config = place / "zurelay.yaml"
     config.write_bytes(msgspec.json.encode({**base, **(settings or {})}))  # JSON is YAML
     command = [sys.executable, "-P", "-m", "zurelay", "up", "--config", str(config), "--run-dir", str(place / "run")]
     return Server(name=name, port=listen, command=command, env=os.environ, roles=_zurelay_roles)
+
+
+def _model() -> dict[str, object]:
+    price = {"input": 1, "output": 2}
+    return {"routes": [{"provider": "stub", "model": "stub"}], "context_window": _CONTEXT_WINDOW, "price": price}
 
 
 def _zurelay_roles(pid: int) -> Roles:

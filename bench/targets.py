@@ -75,4 +75,5 @@ async def _ready(server: Server, process: Running, began: float) -> Target:
         headers=dict(server.headers),
         roles=server.roles(process.pid),
         started=took,
+        whole=server.whole,
     )
