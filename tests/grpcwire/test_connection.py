@@ -168,7 +168,7 @@ async def test_what_is_written_and_not_read_is_bounded(raw: Raw, server: Server,
     assert transport is not None
     for _ in range(1_000):
         await asyncio.sleep(0)
-    assert transport.get_write_buffer_size() < 3 << 20  # one message of 1 MiB, and what the socket had no room for
+    assert transport.get_write_buffer_size() < 256 << 10  # a piece of a message, and what the socket had no room for
     assert not methods.release.is_set()
 
 

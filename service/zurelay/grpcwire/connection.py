@@ -146,10 +146,10 @@ class Connection(asyncio.Protocol):
         self._http2.begin(number, _CONTENT_TYPE)
 
     def send(self, number: int, data: bytes | memoryview) -> int:
-        """Send what there is room for."""
+        """Send what there is room for; of much only a piece, as each is held again until the socket has it."""
         if self._full:
             return 0
-        sent = self._http2.send(number, data)
+        sent = self._http2.send(number, data if len(data) <= _UNWRITTEN else memoryview(data)[:_UNWRITTEN])
         if self._http2.waiting > _UNWRITTEN:
             self._flush()
         else:
