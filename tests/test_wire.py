@@ -14,9 +14,7 @@ def answer(body: bytes) -> ext_proc_pb2.ProcessingResponse:
     made = ext_proc_pb2.ProcessingResponse()
     common = made.request_body.response
     common.body_mutation.body = body
-    option = common.header_mutation.set_headers.add(
-        append_action=core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
-    )
+    option = common.header_mutation.set_headers.add(append_action=core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD)
     option.header.key, option.header.raw_value = "content-length", str(len(body)).encode()
     return made
 
