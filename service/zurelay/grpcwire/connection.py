@@ -154,6 +154,8 @@ class Connection(asyncio.Protocol):
             self._flush()
         else:
             self._flush_soon()
+        if sent and (self._full or sent < len(data)):  # who took the last room waits for more behind all others
+            self._calls[number] = self._calls.pop(number)
         return sent
 
     def grant(self, number: int, size: int) -> None:
