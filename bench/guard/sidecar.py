@@ -52,7 +52,9 @@ class _Memory(asyncio.Transport):
 class _Egress(_Memory):
     """The egress listener as the relay's client sees it: answers a request piece by piece, one a turn of the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol, pieces: Sequence[bytes]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BufferedProtocol, pieces: Sequence[bytes]
+    ) -> None:
         super().__init__()
         self._loop = loop
         self._protocol = protocol
@@ -67,7 +69,8 @@ class _Egress(_Memory):
     def _next(self) -> None:
         piece = next(self._pieces, None)
         if piece is not None:
-            self._protocol.data_received(piece)
+            memoryview(self._protocol.get_buffer(-1))[: len(piece)] = piece
+            self._protocol.buffer_updated(len(piece))
             self._loop.call_soon(self._next)
 
     def abort(self) -> None:
@@ -81,8 +84,8 @@ class Loop(asyncio.SelectorEventLoop):
     pieces: Sequence[bytes] = ()
 
     async def create_unix_connection(  # type: ignore[override]  # the relay's way of calling it
-        self, protocol_factory: Callable[[], asyncio.Protocol], *_: Any
-    ) -> tuple[asyncio.Transport, asyncio.Protocol]:
+        self, protocol_factory: Callable[[], asyncio.BufferedProtocol], *_: Any
+    ) -> tuple[asyncio.Transport, asyncio.BufferedProtocol]:
         """Connect."""
         protocol = protocol_factory()
         transport = _Egress(self, protocol, self.pieces)
