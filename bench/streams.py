@@ -18,12 +18,14 @@ from bench.targets import Target
 _TOKEN = b" word"
 _ONCE = b"["  # stands once in each chunk; one byte can't be cut in two by a read
 _END = b"0\r\n\r\n"
+_GOOD = b"HTTP/1.1 200"
+_SHOWN = 400  # bytes of what is no stream
 
 
 class Stream(asyncio.Protocol):
     """One connection. `send` a request, then wait for `opened` (its first token) or `ended`; bytes are not kept."""
 
-    __slots__ = ("_ended", "_loop", "_opened", "_sent", "_tail", "_transport", "chunks", "first")
+    __slots__ = ("_answered", "_ended", "_loop", "_opened", "_sent", "_tail", "_transport", "chunks", "first")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -33,6 +35,7 @@ class Stream(asyncio.Protocol):
     def reset(self) -> None:
         """Forget the answer; the connection stays."""
         self._tail = b""
+        self._answered = False
         self._sent = 0.0
         self._opened = self._loop.create_future()
         self._ended = self._loop.create_future()
@@ -59,19 +62,26 @@ class Stream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what came (asyncio's call)."""
+        if not self._answered:  # a piece holds a status line whole: it is the first thing that a server writes
+            self._answered = True
+            if not data.startswith(_GOOD):
+                self._break(ConnectionError(f"not a stream: {data[:_SHOWN].decode(errors='replace')}"))
         self.chunks += data.count(_ONCE)
         if not self.first and _TOKEN in data:
             self.first = self._loop.time() - self._sent
-            self._opened.set_result(None)
+            _done(self._opened)
         self._tail = (self._tail + data[-len(_END) :])[-len(_END) :]
         if self._tail == _END:
-            self._ended.set_result(None)
+            _done(self._ended)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that it broke (asyncio's call)."""
+        self._break(exc or ConnectionResetError("the stream broke off"))
+
+    def _break(self, error: Exception) -> None:
         for waiting in (self._opened, self._ended):
             if not waiting.done():
-                waiting.set_exception(exc or ConnectionResetError("the stream broke off"))
+                waiting.set_exception(error)
                 waiting.exception()  # whoever waits sees it; nobody needs to
 
     async def opened(self) -> None:
@@ -86,6 +96,11 @@ class Stream(asyncio.Protocol):
         """Leave, wherever it is."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def _done(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 class KeptStream(Stream):
