@@ -11,14 +11,17 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zurelay import keysfile, settings, stores
+from zurelay.claims import Claims
 from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.health import Health
 from zurelay.grpcwire.server import Server
+from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Limits, Settings
 from zurelay.recorder import LogRecorder
@@ -105,7 +108,11 @@ class WorkerServer:
     async def _listen(self, limit: int) -> None:
         """Listen once there is a configuration: Envoy would ask a worker that isn't ready first of all."""
         if self._server is None:
-            methods = [*Processor(self._worker).methods(), *self._health.methods()]
+            methods = [
+                *Processor(self._worker).methods(),
+                *LogService(self._worker).methods(),
+                *self._health.methods(),
+            ]
             self._server = _transport(self._address, methods, limit)
             await self._server.start(self._address)
         elif isinstance(self._server, Server):  # grpcio's is fixed
@@ -171,5 +178,11 @@ def main(address: str, egress_socket: str, egress_token: str, workers: int) -> N
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
+    worker = Worker(
+        egress_socket=egress_socket,
+        egress_token=egress_token,
+        workers=workers,
+        recorder=recorder,
+        ends=Claims(str(Path(egress_socket).with_name("ends"))),
+    )
     asyncio.run(WorkerServer(address, worker, recorder).run())
