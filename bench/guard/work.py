@@ -11,6 +11,7 @@ import msgspec
 from bench.guard import recorded
 from bench.guard.sidecar import Sidecar, told
 from zurelay import plan, settings
+from zurelay.claims import Claims
 from zurelay.clock import WallClock
 from zurelay.loglines import LogLines
 from zurelay.recorder import LogRecorder
@@ -35,9 +36,15 @@ _CONFIG = {
 @contextlib.contextmanager
 def worker(directory: Path) -> Iterator[Worker]:
     """A worker as the process has one, its store and its log in a directory."""
-    with (directory / "log").open("wb") as log:
+    with (directory / "log").open("wb") as log, contextlib.closing(Claims(str(directory / "ends"))) as ends:
         lines = LogLines(log)
-        made = Worker(egress_socket="egress", egress_token="token", workers=1, recorder=LogRecorder(lines))  # noqa: S106  # opens nothing
+        made = Worker(
+            egress_socket="egress",
+            egress_token="token",  # noqa: S106  # opens nothing
+            workers=1,
+            recorder=LogRecorder(lines),
+            ends=ends,
+        )
         found = settings.parse(msgspec.json.encode(_CONFIG).decode(), environ={}, readable=lambda _: True)
         made.configure(found, (), SqliteStore(str(directory / "zurelay.db"), WallClock()))
         yield made
@@ -52,7 +59,10 @@ class Work:
         self._asked = recorded.asked(stream=False)
         self._asked_to_stream = recorded.asked(stream=True)
         self._answered = recorded.answered(planned)
-        self.route = plan.decode(recorded.plan_of(planned)).attempts[0].cluster
+        self._requests = 0
+        found = plan.decode(recorded.plan_of(planned))
+        self._recorded_id = found.request_id.encode()
+        self.route = found.attempts[0].cluster
 
     @classmethod
     async def ready(cls, worker: Worker) -> Work:
@@ -62,8 +72,11 @@ class Work:
 
     async def request(self) -> Sequence[bytes]:
         """One request with a whole answer: the ingress, then the attempt. Gives the frames that Envoy gets."""
+        self._requests += 1
+        own_id = b"req_%032x" % self._requests  # each ends once
         ingress = await self._sidecar.call("ingress", self._asked)
-        return ingress + await self._sidecar.call("first", self._answered)
+        answered = [message.replace(self._recorded_id, own_id) for message in self._answered]
+        return ingress + await self._sidecar.call("first", answered)
 
     async def stream(self) -> Sequence[bytes]:
         """One streamed request, as long as the loop's pieces."""

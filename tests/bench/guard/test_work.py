@@ -37,6 +37,14 @@ def test_a_request_is_planned_and_its_answer_judged(ready: work.Work, loop: Loop
         assert (b"200", recorded.MODEL.encode()) == (sent[":status"], sent["x-zurelay-model"])
 
 
+def test_each_request_is_put_on_record(tmp_path: pathlib.Path, loop: Loop) -> None:
+    with work.worker(tmp_path) as made:
+        ready = loop.run_until_complete(work.Work.ready(made))
+        for _ in range(3):
+            loop.run_until_complete(ready.request())
+    assert (tmp_path / "log").read_bytes().count(b'"outcome":"answered"') == 3
+
+
 def test_a_stream_reaches_the_client_chunk_by_chunk(ready: work.Work, loop: Loop) -> None:
     loop.pieces = ready.pieces(50)
     said = [Response.FromString(data) for data in told(loop.run_until_complete(ready.stream()))]
