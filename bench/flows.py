@@ -11,7 +11,7 @@ from typing import TypeVar
 from bench import proc, streams
 from bench.figures import FLOODED, MEMORY, PACED, SATURATED, STREAMS, Figures, Quantity, percentile
 from bench.running import BenchError
-from bench.servers import MODEL, SIDECAR
+from bench.servers import SIDECAR
 from bench.streams import KeptStream, Stream
 from bench.targets import Target
 
@@ -109,7 +109,7 @@ async def many(targets: Sequence[Target], direct: Target, count: int, seconds: i
     for target in targets:
         expected = plain
         if SIDECAR in target.roles:
-            expected = plain.replace(b'"model":"stub"', f'"model":"{MODEL}"'.encode())
+            expected = plain.replace(b'"model":"stub"', f'"model":"{target.model}"'.encode())
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with _opened(KeptStream, target, count, tokens=tokens, gap_us=50_000) as flowing:

@@ -67,6 +67,8 @@ async def all_of(effort: Effort, directory: Path, found: Figures, log: Console) 
             await variants.workers(load, direct, found)
             left_out = await variants.limits(load, direct, found)
             _tell([left_out] if left_out else [], log)
+        log.print("stores")
+        await variants.stores_alone(found)
 
 
 def _load(effort: Effort, directory: Path) -> Load | None:
@@ -82,9 +84,10 @@ def _others(effort: Effort, directory: Path, stub: Target) -> list[Server]:
 
 
 async def _measure(effort: Effort, load: Load | None, started: Sequence[Target], found: Figures, log: Console) -> None:
+    started = [*started, *_passing(started)]
     ours = [target for target in started if target.name in (ENVOY, ZURELAY, PASSTHROUGH)]
     direct, *proxies = started
-    starting.first_answers(proxies, found)
+    starting.first_answers([target for target in proxies if target.whole], found)
     flows.idle([target for target in proxies if target.whole], found)
     if load is not None:
         log.print("requests")
@@ -96,6 +99,14 @@ async def _measure(effort: Effort, load: Load | None, started: Sequence[Target],
     log.print("streams: many at once")
     await flows.many(ours, direct, effort.checked_streams, effort.checked_seconds, found)
     _tell(await flows.held(proxies, OPEN_STREAMS, found), log)
+
+
+def _passing(started: Sequence[Target]) -> list[Target]:
+    """The same gateway, asked for the model whose streams pass through."""
+    if not servers.PASSES:
+        return []
+    changes = {"name": PASSTHROUGH, "model": servers.PASSING, "whole": False}
+    return [msgspec.structs.replace(target, **changes) for target in started if target.name == ZURELAY]
 
 
 def _tell(failed: Sequence[str], log: Console) -> None:

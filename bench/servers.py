@@ -14,9 +14,12 @@ import msgspec
 from bench import figures, proc
 from bench import peers as installed
 from bench.running import BenchError, free_ports
+from zurelay.model import Model
 from zurelay.supervise import machine
 
 MODEL = "bench"
+PASSING = "bench-through"  # the model whose streams pass through
+PASSES = "passthrough" in Model.__struct_fields__
 PATH = "/v1/chat/completions"
 CHAT = {"model": MODEL, "messages": [{"role": "user", "content": "Say hello."}]}
 SIDECAR = "sidecar"
@@ -140,7 +143,7 @@ def zurelay(
         "status": {"port": status, "host": "127.0.0.1"},
         "auth": {"require": "none"},
         "providers": {"stub": {"base_url": _provider(provider), "format": "openai"}},
-        "models": {MODEL: _model()},
+        "models": _models(),
         "store": {"sqlite": str(place / "zurelay.db")},
     }
     config = place / "zurelay.yaml"
@@ -149,9 +152,10 @@ def zurelay(
     return Server(name=name, port=listen, command=command, env=os.environ, roles=_zurelay_roles)
 
 
-def _model() -> dict[str, object]:
+def _models() -> dict[str, object]:
     price = {"input": 1, "output": 2}
-    return {"routes": [{"provider": "stub", "model": "stub"}], "context_window": _CONTEXT_WINDOW, "price": price}
+    model = {"routes": [{"provider": "stub", "model": "stub"}], "context_window": _CONTEXT_WINDOW, "price": price}
+    return {MODEL: model, PASSING: {**model, "passthrough": True}} if PASSES else {MODEL: model}
 
 
 def _zurelay_roles(pid: int) -> Roles:

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from bench import requests, servers, targets
-from bench.figures import Figures
+from bench import requests, servers, stores, targets
+from bench.figures import Figures, Quantity
 from bench.requests import Load
 from bench.running import BenchError, Running
 from bench.targets import Target
@@ -43,6 +43,13 @@ async def limits(load: Load, stub: Target, figures: Figures) -> str | None:
         settings["in Redis"] = {**_LIMITED, "store": {"redis": url}}
         await compare(load, "by limits", stub, settings, figures)
     return None
+
+
+async def stores_alone(figures: Figures) -> None:
+    """Measure the stores' own part, in one process and without Envoy."""
+    for row in await stores.rows():
+        for value in row.rounds:
+            figures.add(Quantity(title="by store, without Envoy", name=row.name, unit=row.unit), row.store, value)
 
 
 async def compare(load: Load, title: str, stub: Target, settings: Settings, figures: Figures) -> None:
