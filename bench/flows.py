@@ -52,12 +52,23 @@ async def first_token(direct: Target, proxies: Sequence[Target], count: int, fig
         figures.add(_quantity("first token, added, p99", "ms"), target.name, percentile(times, 0.99) - least)
 
 
-async def cost(targets: Sequence[Target], rounds: int, seconds: float, figures: Figures) -> None:
-    """Measure the processor time of a chunk, paced and flat out, in the middle of streams that don't end."""
+async def cost(targets: Sequence[Target], rounds: int, seconds: float, figures: Figures) -> list[str]:
+    """Measure the processor time of a chunk, paced and flat out, in the middle of streams that don't end.
+
+    Names those that can't open the streams; they are not asked again at that pace.
+    """
+    failed: dict[tuple[str, str], str] = {}
     for pace, gap_us in _PACES.items():
         for turn in range(rounds):
             for place in range(len(targets)):
-                await _cost(targets[(place + turn) % len(targets)], pace, gap_us, seconds, figures)
+                target = targets[(place + turn) % len(targets)]
+                if (pace, target.name) in failed:
+                    continue
+                try:
+                    await _cost(target, pace, gap_us, seconds, figures)
+                except BenchError as error:
+                    failed[pace, target.name] = f"{pace}: {error}"
+    return list(failed.values())
 
 
 async def _cost(target: Target, pace: str, gap_us: int, seconds: float, figures: Figures) -> None:

@@ -95,7 +95,7 @@ async def _measure(effort: Effort, load: Load | None, started: Sequence[Target],
     log.print("streams: first tokens")
     await flows.first_token(direct, proxies, effort.first_tokens, found)
     log.print("streams: the cost of a chunk")
-    await flows.cost(proxies, effort.rounds, effort.cost_seconds, found)
+    _tell(await flows.cost(proxies, effort.rounds, effort.cost_seconds, found), log)
     log.print("streams: many at once")
     await flows.many(ours, direct, effort.checked_streams, effort.checked_seconds, found)
     _tell(await flows.held(proxies, OPEN_STREAMS, found), log)
