@@ -58,6 +58,7 @@ def test_a_worker_gets_no_provider_key_and_the_token_by_its_environment(
 
     assert "A_KEY" not in environ
     assert environ["OTHER"] == "kept"
+    assert environ["MALLOC_MMAP_THRESHOLD_"] == str(1 << 20)
     token = environ["ZURELAY_EGRESS_TOKEN"]
     assert len(token) >= 32
     assert token not in " ".join(command)

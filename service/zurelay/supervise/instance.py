@@ -23,6 +23,9 @@ from zurelay.supervise.rollout import Rollout
 from zurelay.supervise.rundir import RunDirectory
 from zurelay.supervise.status import Status
 
+# What holds a large body goes back to the system when it is freed. Left to itself, glibc keeps it for the next one, and
+# cuts it up meanwhile (mallopt(3), M_MMAP_THRESHOLD).
+_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
 TOKEN_VARIABLE = "ZURELAY_EGRESS_TOKEN"  # noqa: S105  # its name, not its value
 _STATUS_SOCKET = "status.sock"
 _MOST_HEAP = 2 << 30
@@ -90,4 +93,4 @@ class Instance:
         egress = self.runtime.path(envoy.EGRESS_SOCKET)
         command = package_command("worker", socket, egress, str(self.workers))
         environ = without(os.environ, secret_variables(self.rollout.loaded.settings))
-        return command, {**environ, TOKEN_VARIABLE: self._token}, str(self._shape.home)
+        return command, {**_MEMORY, **environ, TOKEN_VARIABLE: self._token}, str(self._shape.home)
