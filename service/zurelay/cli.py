@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from zurelay.cli_keys import keys
-from zurelay.cli_parts import FILE, examples
+from zurelay.cli_parts import FILE, address, examples
 from zurelay.cli_usage import usage
 
 if TYPE_CHECKING:
-    from zurelay.supervise.supervisor import Options
+    from zurelay.supervise.starting import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _PORT = click.IntRange(1, 65535)
 _CONFIG_HELP = "The configuration file. Its changes are taken up within 5 seconds."
+
+_STATUS_HELP = "Tell the status here too, without Envoy: /livez, /readyz, /metrics, /drain."
 
 
 def _drain_option(function: F) -> F:
@@ -62,30 +64,47 @@ def up(**options: Any) -> None:
 
     Prints `zurelay is ready on URL` on standard output when it serves.
     """
-    from zurelay.supervise import supervisor
+    from zurelay.supervise import running, supervisor
 
-    supervisor.set_up_logging(as_json=False)
+    running.set_up_logging(as_json=False)
     sys.exit(supervisor.run_up(_options(options)))
 
 
-@main.command(epilog=examples("zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay"))
+@main.command(
+    epilog=examples(
+        "zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay",
+        "zurelay sidecar --config zurelay.yaml --run-dir run --status-listen 0.0.0.0:8082",
+    )
+)
 @click.option("--config", type=FILE, required=True, help=_CONFIG_HELP)
 @click.option("--run-dir", type=_DIRECTORY, required=True, help="The directory that Envoy and the sidecar share.")
+@click.option("--status-listen", type=address, metavar="HOST:PORT", help=_STATUS_HELP)
+@click.option(
+    "--envoy-memory",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    envvar="ZURELAY_ENVOY_MEMORY",
+    default=0,
+    help="What Envoy's container may use; or ZURELAY_ENVOY_MEMORY. Default: it shares ours.",
+)
+@click.option("--prepare", is_flag=True, help="Write Envoy's files and end, where Envoy would start first.")
 @_drain_option
-def sidecar(**options: Any) -> None:
+def sidecar(prepare: bool, **options: Any) -> None:
     """Run the sidecar alone, beside an Envoy of yours.
 
     Both use the same run directory; Envoy is started with `--config-path RUN_DIR/bootstrap.json`. Provider keys and
-    certificates are Envoy's alone: that they are there can't be checked here.
+    certificates are Envoy's alone: that they are there can't be checked here. Told to end, it drains, and serves until
+    Envoy has ended.
     """
-    from zurelay.supervise import supervisor
+    from zurelay.supervise import running
+    from zurelay.supervise import sidecar as shell
 
-    supervisor.set_up_logging(as_json=True)
-    sys.exit(supervisor.run_sidecar(_options(options)))
+    running.set_up_logging(as_json=True)
+    sys.exit((shell.prepare if prepare else shell.run_sidecar)(_options(options)))
 
 
 def _options(given: dict[str, Any]) -> Options:
-    from zurelay.supervise.supervisor import Options
+    from zurelay.supervise.starting import Options
 
     return Options(**given)
 
