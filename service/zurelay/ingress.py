@@ -6,7 +6,6 @@ import datetime as dt
 import logging
 from typing import Any
 
-import grpc.aio
 import msgspec
 
 from zurelay import admission, decide, encoding, envoy, exchange, explain, headers, listing, paths, plan, rewrite, wire
@@ -14,6 +13,7 @@ from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
+from zurelay.grpcwire.calls import Call
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint
@@ -28,8 +28,6 @@ from zurelay.worker import Held, Worker
 
 _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
 _log = logging.getLogger("zurelay")
@@ -42,16 +40,16 @@ class ClientLeftError(Exception):
 class Ingress:
     """One client's request."""
 
-    def __init__(self, worker: Worker, context: Context) -> None:
+    def __init__(self, worker: Worker, call: Call[wire.Request]) -> None:
         self._worker = worker
-        self._context = context
+        self._call = call
         self._request_id = worker.new_request_id()
         self._endpoint = Endpoint.CHAT
 
     async def serve(self) -> None:
         """Answer it, or hand it on; every error is mapped here, once."""
-        first = await self._context.read()
-        if first is grpc.aio.EOF:
+        first = await self._call.read()
+        if first is None:
             return
         head = wire.head(first.request_headers)
         try:
@@ -70,7 +68,7 @@ class Ingress:
             **error.headers(),
         }
         body = error_body(error, self._endpoint, self._request_id)
-        await self._context.write(wire.immediate(error.status, found, body))
+        await self._call.write(wire.immediate(error.status, found, body))
 
     async def _answer(self, head: Head) -> None:
         path = head.headers.get(":path", "/")
@@ -91,14 +89,14 @@ class Ingress:
 
     def _caller(self, head: Head) -> Caller:
         """Find who calls: Envoy tells of the peer in the metadata of its stream, which no client can write."""
-        told = {str(name): str(value) for name, value in self._context.invocation_metadata() or ()}
+        told = self._call.metadata
         peer = Peer(uris=told.get(envoy.PEER_URIS, ""), address=told.get(envoy.PEER_ADDRESS, ""))
         workload = self._worker.identifier.workload(peer, head.headers)
         return self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC), workload)
 
     async def _show(self, value: dict[str, Any]) -> None:
         found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id}
-        await self._context.write(wire.immediate(200, found, msgspec.json.encode(value)))
+        await self._call.write(wire.immediate(200, found, msgspec.json.encode(value)))
 
     async def _chat(self, catalog: Catalog, caller: Caller, matched: Matched, head: Head) -> None:
         limits = catalog.settings.limits
@@ -110,7 +108,7 @@ class Ingress:
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
             if request.stream:
-                relaying = Relaying(self._worker, self._context, catalog, planned, request, held)
+                relaying = Relaying(self._worker, self._call, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head, keepalive=keepalive)
             else:
@@ -157,7 +155,7 @@ class Ingress:
 
         A stream that stays ties the request to this worker's life: where nothing is held it ends at once.
         """
-        while await self._context.read() is not grpc.aio.EOF:
+        while await self._call.read() is not None:
             pass
 
     async def _receive(self, head: Head, held: Held) -> bytes:
@@ -165,8 +163,8 @@ class Ingress:
         pieces: list[bytes] = []
         ended = head.end
         while not ended:
-            message = await self._context.read()
-            if message is grpc.aio.EOF:
+            message = await self._call.read()
+            if message is None:
                 raise ClientLeftError
             if message.HasField("request_body"):
                 held.grow(len(message.request_body.body))
@@ -195,9 +193,9 @@ class Ingress:
         }
         removed = headers.kept_from_provider(head.headers)
         groups = plan.groups(planned, ".whole", ".first" if ready else None)
-        await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
+        await self._call.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
-            await self._context.write(piece)
+            await self._call.write(piece)
 
 
 def holds(planned: Plan) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
-
-import grpc.aio
 
 from zurelay import exchange, failure, headers, rewrite, sse, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
 from zurelay.errors import InvalidRequest
+from zurelay.grpcwire.calls import Call
 from zurelay.model import Endpoint
 from zurelay.plan import Attempt, Plan, encode
 from zurelay.ports import Record
@@ -22,17 +20,15 @@ from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 
 class Relaying:
     """One streamed request."""
 
     def __init__(
-        self, worker: Worker, context: Context, catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
+        self, worker: Worker, call: Call[wire.Request], catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
     ) -> None:
         self._worker = worker
-        self._context = context
+        self._call = call
         self._settings = catalog.settings
         self._plan = plan
         self._request: ChatRequest | None = request
@@ -150,9 +146,9 @@ class Relaying:
     async def _write(self, outputs: list[Output]) -> None:
         for output in outputs:
             if output.status is not None:
-                await self._context.write(wire.stream_head(output.status, output.headers))
+                await self._call.write(wire.stream_head(output.status, output.headers))
             if output.data or output.end:
-                await self._context.write(wire.stream_body(output.data, end=output.end))
+                await self._call.write(wire.stream_body(output.data, end=output.end))
 
     def _record(self, relay: Relay) -> None:
         left = relay.outcome is Outcome.UNDER_WAY
