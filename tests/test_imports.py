@@ -18,6 +18,7 @@ PURE = """
 model                                           the nouns
 errors                                          the error tree
 nearby units problems                           text for people
+contract                                        what Envoy must be like
 surrogates                                      half characters in JSON
 sse jsonedit encoding chunk                     bytes, taken apart and put together
 message_event

@@ -109,25 +109,37 @@ def _options(given: dict[str, Any]) -> Options:
     return Options(**given)
 
 
-@main.command(epilog=examples("zurelay check zurelay.yaml", "zurelay check zurelay.yaml --json"))
+@main.command(
+    epilog=examples(
+        "zurelay check zurelay.yaml",
+        "zurelay check zurelay.yaml --json",
+        "zurelay check zurelay.yaml --envoy http://127.0.0.1:9901",
+        "zurelay check zurelay.yaml --envoy unix:/run/zurelay/admin.sock",
+    )
+)
 @click.argument("file", type=FILE)
+@click.option("--envoy", metavar="URL", help="Compare this Envoy's configuration too, by its admin interface.")
 @click.option("--json", "as_json", is_flag=True, help="Print {ok, problems: [{file, line, path, message}], warnings}.")
-def check(file: Path, as_json: bool) -> None:
+def check(file: Path, envoy: str | None, as_json: bool) -> None:
     """Print every problem of a configuration.
 
     Reads it with the file of the keys that it names; each problem comes with its line. Policies that match nothing are
-    told too; they stop nothing.
+    told too; they stop nothing. An Envoy's problems are what the sidecar needs of it and doesn't find.
     """
     import os
 
     from zurelay import policy, report
-    from zurelay.supervise import loading
+    from zurelay.supervise import admin, loading, offline
 
     try:
         loaded = loading.load(file, os.environ)
+        if envoy is not None:
+            offline.check_envoy(envoy, loaded)
     except loading.LoadError as error:
         report.problems(error.problems, as_json=as_json)
         sys.exit(1)
+    except admin.WrongUrlError as error:
+        raise click.UsageError(f"--envoy: {error}") from None
     report.good(file, loaded, policy.idle(loaded.settings, loaded.keys), as_json=as_json)
 
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zurelay import keysfile, settings, stores
+from zurelay import envoy, keysfile, settings, stores
 from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.health import Health
 from zurelay.grpcwire.server import Server
 from zurelay.loglines import LogLines
-from zurelay.model import Key, Limits, Settings
+from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from zurelay.grpcwire.over_grpcio import GrpcioServer
 
 _log = logging.getLogger("zurelay")
-
-# What comes with a body in one message: headers, the plan.
-_BESIDE_A_BODY = 2 << 20
 
 
 class Command(msgspec.Struct, kw_only=True):
@@ -98,7 +95,7 @@ class WorkerServer:
         self._worker.configure(found, keys, self._store)
         if old is not self._store:
             await _close(old)
-        await self._listen(message_limit(found.limits))
+        await self._listen(envoy.message_limit(found.limits))
         self._health.set(serving=not self._worker.draining)
         return Reply(op="configured")
 
@@ -125,11 +122,6 @@ def _transport(address: str, methods: list[Method[Any]], limit: int) -> Server |
     from zurelay.grpcwire.over_grpcio import GrpcioServer  # noqa: PLC0415  # it takes longer to load than all the rest
 
     return GrpcioServer(methods, limit)
-
-
-def message_limit(limits: Limits) -> int:
-    """Bound what one message of Envoy's may hold: a whole body, as large as it may get on its way, and the rest."""
-    return max(limits.request_body, limits.response_body) + _BESIDE_A_BODY
 
 
 async def _close(store: Store | None) -> None:

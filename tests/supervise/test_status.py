@@ -19,6 +19,7 @@ class World:
         self.serving = 2
         self.generation = 4
         self.wrong: list[str] = []
+        self.unlike: list[str] = []
         self.away = False
         self.begun = False
         self.events: list[str] = []
@@ -39,6 +40,16 @@ class World:
         return True
 
 
+class Contract:
+    """The contract with Envoy, in which this is wrong."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def problems(self) -> list[str]:
+        return self._world.unlike
+
+
 @pytest.fixture(name="world")
 def _world() -> World:
     return World()
@@ -46,7 +57,7 @@ def _world() -> World:
 
 @pytest.fixture(name="client")
 async def _client(world: World, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    server = http1.Server(Status(world, world, world, world, {"applied": 2, "refused": 1}).handle)
+    server = http1.Server(Status(world, world, Contract(world), world, world, {"applied": 2, "refused": 1}).handle)
     path = str(tmp_path / "status.sock")
     await server.listen_unix(path)
     async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=path), base_url="http://status") as client:
@@ -65,6 +76,8 @@ async def test_it_is_ready_when_workers_serve_and_envoy_agrees(client: httpx.Asy
     [
         ({"serving": 0}, "none of 2 workers serves yet"),
         ({"wrong": ["Envoy hasn't taken clusters.json"]}, "Envoy hasn't taken clusters.json"),
+        ({"unlike": ["Envoy is 1.39.0"]}, "Envoy is 1.39.0"),
+        ({"wrong": ["Envoy is away"], "unlike": ["and can't be asked"]}, "Envoy is away"),
     ],
 )
 async def test_it_says_why_it_is_not_ready(

@@ -52,7 +52,7 @@ def _door(wanted: Door, found: Door, message_limit: int) -> Iterator[str]:
     yield from broken(tables.ROUTE, f"{where}, route", wanted.route, found.route)
     buffer = at(found.route, "request_body_buffer_limit")
     if isinstance(buffer, int) and buffer > message_limit:
-        yield f"{where}, route: request_body_buffer_limit is {buffer}, must be at most {message_limit}, as a worker reads"
+        yield f"{where}, route: request_body_buffer_limit is {buffer}, must be at most {message_limit} (the worker's)"
 
 
 def _sidecar(wanted: Wanted, found: Envoy, door: Door) -> Iterator[str]:

@@ -50,5 +50,13 @@ def say(value: Any) -> str:
         return f"{value.value:g}s"
     if isinstance(value, str):
         return value
-    text = msgspec.json.encode(value, enc_hook=say).decode()
+    text = msgspec.json.encode(_plain(value)).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return say(value) if isinstance(value, Seconds) else value

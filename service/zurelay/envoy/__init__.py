@@ -3,7 +3,7 @@
 from zurelay.envoy.bootstrap import bootstrap
 from zurelay.envoy.clusters import KINDS, clusters
 from zurelay.envoy.launch import command
-from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners
+from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners, message_limit
 from zurelay.envoy.runtime import (
     ADMIN_SOCKET,
     BOOTSTRAP_FILE,
@@ -28,5 +28,6 @@ __all__ = [
     "clusters",
     "command",
     "listeners",
+    "message_limit",
     "secrets",
 ]

@@ -15,6 +15,7 @@ import msgspec
 from zurelay import envoy, http1
 from zurelay.supervise import machine
 from zurelay.supervise.admin import Admin
+from zurelay.supervise.agreement import Agreement
 from zurelay.supervise.drain import Drain
 from zurelay.supervise.fleet import Fleet, without
 from zurelay.supervise.loading import Loaded, secret_variables
@@ -66,7 +67,8 @@ class Instance:
         self._reloader = Reloader(watch, load, self.rollout) if watch else None
         results = self._reloader.results if self._reloader else collections.Counter[str]()
         self.drain = Drain(self.fleet, self.admin, shape.drain_seconds)
-        self.status = Status(self.fleet, self.rollout, self.admin, self.drain, results)
+        agreement = Agreement(self.rollout, self.runtime, self.admin)
+        self.status = Status(self.fleet, self.rollout, agreement, self.admin, self.drain, results)
         self._server = http1.Server(self.status.handle)
         self._loaded = loaded
         self._shape = shape

@@ -47,6 +47,13 @@ class Rollout(Protocol):
         """Say in what Envoy isn't where it should be."""
 
 
+class Agreement(Protocol):
+    """What is asked of the contract with Envoy."""
+
+    async def problems(self) -> list[str]:
+        """Say in what Envoy isn't as the sidecar needs it."""
+
+
 class Admin(Protocol):
     """What is asked of Envoy."""
 
@@ -69,10 +76,17 @@ class Status:
     """The status of one instance. `reloads` counts reloads by result."""
 
     def __init__(
-        self, workers: Workers, rollout: Rollout, admin: Admin, drain: Drain, reloads: Mapping[str, int]
+        self,
+        workers: Workers,
+        rollout: Rollout,
+        agreement: Agreement,
+        admin: Admin,
+        drain: Drain,
+        reloads: Mapping[str, int],
     ) -> None:
         self._workers = workers
         self._rollout = rollout
+        self._agreement = agreement
         self._admin = admin
         self._drain = drain
         self._reloads = reloads
@@ -99,7 +113,8 @@ class Status:
         found = ["draining"] if self._drain.begun else []
         if not self._workers.serving:
             found.append(f"none of {self._workers.size} workers serves yet")
-        return found + await self._rollout.disagreements()
+        # Before Envoy has all of its files there is nothing to compare.
+        return found + (await self._rollout.disagreements() or await self._agreement.problems())
 
     async def metrics(self) -> str:
         """Give our metrics and Envoy's in Prometheus' text format."""
