@@ -191,6 +191,8 @@ class World:
         self.uptime = "5"
         self.asked = 0
         self.away = False
+        self.told = asyncio.Event()
+        self.told.set()
         self.answers = ['{"version": "a/1.39.0/b"}', '{"entries": {}}', '{"configs": []}']
 
     async def stats(self, pattern: str) -> dict[str, str]:
@@ -201,6 +203,7 @@ class World:
 
     async def about(self) -> list[str]:
         self.asked += 1
+        await self.told.wait()
         return self.answers
 
 
@@ -238,6 +241,19 @@ async def test_what_was_good_is_looked_at_again_only_when_something_changed(
     assert [await one.problems(), await one.problems(), world.asked] == [[], [], 2]
     world.uptime = "1"  # another Envoy
     assert [await one.problems(), await one.problems(), world.asked] == [[], [], 3]
+
+
+async def test_a_look_goes_on_when_the_one_who_asked_has_left(world: World) -> None:
+    one = made(world)
+    world.told.clear()
+    impatient = asyncio.create_task(one.problems())
+    await asyncio.sleep(0)
+    impatient.cancel()
+    await asyncio.wait({impatient})
+    world.told.set()
+
+    assert (await one.problems())[0].startswith("Envoy is 1.39.0")
+    assert world.asked == 1
 
 
 async def test_an_envoy_that_is_away_or_babbles_is_no_agreement(world: World) -> None:

@@ -43,9 +43,18 @@ class Agreement:
         self._admin = admin
         self._good: tuple[int, float] | None = None  # generation, and when Envoy started
         self._told: list[str] = []
+        self._looking: asyncio.Task[list[str]] | None = None
 
     async def problems(self) -> list[str]:
-        """Name every difference; none is agreement. A new one is logged once."""
+        """Name every difference; none is agreement. A new one is logged once.
+
+        With thousands of clusters it may take longer than a probe waits: the next one gets what this one began.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> list[str]:
         try:
             started = time.monotonic() - float((await self._admin.stats(_UPTIME_ALONE)).get(_UPTIME, "0"))
             if self._is_good(started):
