@@ -53,41 +53,43 @@ class Volumes:
         os.chown(volume, 0, USER)
         volume.chmod(0o2777)
 
-    def mount(self, volume: dict[str, Any]) -> dict[str, Any]:
-        """Stand in for a volume of the manifest."""
+    def mount(self, volume: dict[str, Any], objects: dict[str, dict[str, str]]) -> dict[str, Any]:
+        """Stand in for a volume of the manifest; `objects` are ConfigMaps and Secrets by their names."""
         name = volume["name"]
         if "emptyDir" in volume:
             self.empty(name)
+        else:
+            held = objects[volume["configMap"]["name"] if "configMap" in volume else volume["secret"]["secretName"]]
+            items = volume.get("secret", {}).get("items") or [{"key": key, "path": key} for key in held]
+            self.publish(name, {item["path"]: held[item["key"]] for item in items})
         return {"name": name, "hostPath": {"path": str(self._directory / name), "type": "Directory"}}
 
 
-def pod_of(deployment: dict[str, Any], volumes: Volumes, env: dict[str, str]) -> dict[str, Any]:
-    """Make the pod of a Deployment as podman takes it; `env` is what Secrets hold."""
+def pod_of(deployment: dict[str, Any], volumes: Volumes, objects: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """Make the pod of a Deployment as podman takes it."""
     spec = deployment["spec"]["template"]["spec"]
-    spec["volumes"] = [volumes.mount(volume) for volume in spec["volumes"]]
+    spec["volumes"] = [volumes.mount(volume, objects) for volume in spec["volumes"]]
+    spec["restartPolicy"] = "Never"  # podman would start an init container again that ended well
     containers = [*spec.get("initContainers", []), *spec["containers"]]
-    limits = {one["name"]: one.get("resources", {}).get("limits", {}) for one in containers}
+    limits = {one["name"]: one["resources"]["limits"] for one in containers}
     for container in containers:
         container["image"] = images.ENVOY if container["name"] == "envoy" else images.SIDECAR
         container["imagePullPolicy"] = "Never"
-        container["securityContext"] = {**spec.get("securityContext", {}), **container.get("securityContext", {})}
-        container["env"] = [
-            {"name": one["name"], "value": _value(one, limits, env)} for one in container.get("env", [])
-        ]
-    labels = deployment["spec"]["template"]["metadata"]["labels"]
-    spec["restartPolicy"] = "Never"  # podman would start an init container again that ended well
+        container.pop("ports", None)  # podman would publish them on this machine
+        container["securityContext"] = {**spec["securityContext"], **container["securityContext"]}
+        container["env"] = [{"name": one["name"], "value": _value(one, limits)} for one in container.get("env", [])]
     # It would remove an init container that ran once, at times before it has seen its end.
     once = {"io.podman.annotations.init.container.type": "always"}
-    metadata = {"name": deployment["metadata"]["name"], "labels": labels, "annotations": once}
+    metadata = {"name": "zurelay-test-pod", "labels": {}, "annotations": once}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _value(variable: dict[str, Any], limits: dict[str, dict[str, str]], env: dict[str, str]) -> str:
-    source = variable.get("valueFrom", {})
-    if "resourceFieldRef" in source:
-        amount = limits[source["resourceFieldRef"]["containerName"]]["memory"]
-        return str(int(amount[:-2]) << {"Mi": 20, "Gi": 30}[amount[-2:]])
-    return env[source["secretKeyRef"]["name"]] if source else str(variable["value"])
+def _value(variable: dict[str, Any], limits: dict[str, dict[str, str]]) -> str:
+    """Give a variable's value: podman knows no field of another container."""
+    if "value" in variable:
+        return str(variable["value"])
+    amount = limits[variable["valueFrom"]["resourceFieldRef"]["containerName"]]["memory"]
+    return str(int(amount[:-2]) << {"Mi": 20, "Gi": 30}[amount[-2:]])
 
 
 class Pod:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-import yaml
 
 from e2e.harness import Provider, until
-from pod import host, images, manifest
+from e2e.keys import key_of, write_keys
+from pod import host, images
 from pod.host import Podman
 from pod.kubelet import Pod, Volumes, pod_of
+from pod.manifest import KEYS, PROVIDER, Manifest
 
 PROVIDER_PORT = 9100
 SECRET = "of-the-provider-alone"
@@ -40,29 +41,6 @@ def _built(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> pathlib.
     return directory
 
 
-def config(port: int, **models: str) -> str:
-    """A configuration for the pod; each model is the provider's of the same name unless said."""
-    return yaml.safe_dump(
-        {
-            "listen": {"port": 8080, "host": "0.0.0.0"},
-            "status": {"port": 8081, "host": "0.0.0.0"},
-            "providers": {
-                "p": {
-                    "base_url": f"http://127.0.0.1:{port}/v1",
-                    "format": "openai",
-                    "api_key": {"env": "PROVIDER_KEY"},
-                }
-            },
-            "models": {
-                name: {"context_window": 1000, "routes": [{"provider": "p", "model": upstream}]}
-                for name, upstream in models.items()
-            },
-            "auth": {"require": "none", "allow_open": True},
-            "store": {"sqlite": "/var/lib/zurelay/zurelay.db"},
-        }
-    )
-
-
 @pytest.fixture(scope="session", name="volumes")
 def _volumes(tmp_path_factory: pytest.TempPathFactory) -> Volumes:
     directory = tmp_path_factory.mktemp("volumes")
@@ -78,8 +56,15 @@ def _pod(
     volumes: Volumes,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pod]:
-    volumes.publish("config", {"zurelay.yaml": config(PROVIDER_PORT, m="m")})
-    made = pod_of(manifest.deployment(drain_seconds=30), volumes, {"provider": SECRET})
+    manifest = Manifest(PROVIDER_PORT, {"m": "m"})
+    keys = tmp_path_factory.mktemp("keys")
+    write_keys(keys, team={})
+    objects = {
+        "zurelay": manifest.config_map,
+        KEYS: {"keys.yaml": (keys / "keys.yaml").read_text()},
+        PROVIDER: {"api-key": f"{SECRET}\n"},
+    }
+    made = pod_of(manifest.deployment, volumes, objects)
     with Pod(podman, made, tmp_path_factory.mktemp("pod")) as pod:
         yield pod
 
@@ -93,14 +78,14 @@ def _provider(pod: Pod) -> Iterator[Provider]:
 
 def ask(model: str) -> str:
     """Ask a model as an application does."""
-    with openai.OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none", max_retries=0) as client:
+    with openai.OpenAI(base_url="http://127.0.0.1:8080/v1", api_key=key_of("team"), max_retries=0) as client:
         answer = client.chat.completions.create(model=model, messages=[{"role": "user", "content": "hi"}])
         return str(answer.choices[0].message.content)
 
 
 def stream(model: str, fault: str) -> Iterator[str]:
     """The same as a stream; its pieces."""
-    with openai.OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none", max_retries=0) as client:
+    with openai.OpenAI(base_url="http://127.0.0.1:8080/v1", api_key=key_of("team"), max_retries=0) as client:
         for chunk in client.chat.completions.create(
             model=model, messages=[{"role": "user", "content": "hi"}], stream=True, extra_body={"simulate": fault}
         ):
@@ -135,14 +120,17 @@ def test_chat_and_streams_are_answered(pod: Pod, provider: Provider) -> None:
     assert [record.status for record in provider.requests] == [200, 200]
 
 
-def test_the_provider_key_is_in_the_envoy_container_alone(pod: Pod) -> None:
-    assert SECRET in pod.exec("envoy", "env")
-    assert SECRET not in pod.exec("sidecar", "env")
+def test_secrets_are_where_they_are_needed_alone(pod: Pod) -> None:
+    (mounted,) = pod.exec("envoy", "sh", "-c", "ls /etc/zurelay/credentials/*/*").split()
+
+    assert pod.exec("envoy", "cat", mounted) == SECRET
+    assert pod.exec("sidecar", "ls", "/etc/zurelay").split() == ["config", "keys"]
+    assert pod.exec("envoy", "ls", "/etc/zurelay").split() == ["credentials"]
 
 
 @pytest.mark.usefixtures("provider")
 def test_a_swapped_config_map_is_taken_up(pod: Pod, volumes: Volumes) -> None:
-    volumes.publish("config", {"zurelay.yaml": config(PROVIDER_PORT, m="m", fresh="other")})
+    volumes.publish("config", Manifest(PROVIDER_PORT, {"m": "m", "fresh": "other"}).config_map)
 
     def answers() -> bool:
         try:
