@@ -67,7 +67,7 @@ admission attempts relaying report                        the processors
 ingress
 servicer
 cli_parts
-cli_keys cli_usage                              commands
+cli_envoy cli_keys cli_usage                              commands
 server cli                                      doors
 __main__
 """
@@ -92,6 +92,7 @@ UNTESTED = {
     "ports.py": "protocols without behaviour",
     "protos": "generated; tests/test_protos.py",
     "__main__.py": "the door: tests/e2e starts it",
+    "cli_envoy.py": "tests/envoy/test_manifests.py",
     "cli_keys.py": "tests/test_cli.py",
     "cli_parts.py": "tests/test_cli.py",
     "server.py": "a worker process: tests/e2e starts it",

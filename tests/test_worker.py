@@ -167,7 +167,7 @@ class Silent:
 
 
 def worker(workers: int = 1) -> Worker:
-    return Worker(egress_socket="/nowhere", egress_token="t", workers=workers, recorder=Silent())
+    return Worker(egress="/nowhere", egress_token="t", workers=workers, recorder=Silent())
 
 
 def test_before_its_configuration_a_worker_is_starting() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
+from zurelay.cli_envoy import envoy_config
 from zurelay.cli_keys import keys
 from zurelay.cli_parts import FILE, address, examples
 from zurelay.cli_usage import usage
@@ -73,11 +74,13 @@ def up(**options: Any) -> None:
 @main.command(
     epilog=examples(
         "zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay",
-        "zurelay sidecar --config zurelay.yaml --run-dir run --status-listen 0.0.0.0:8082",
+        "zurelay sidecar --config zurelay.yaml --listen 0.0.0.0:9000 --egress envoy.mesh:10001",
     )
 )
 @click.option("--config", type=FILE, required=True, help=_CONFIG_HELP)
-@click.option("--run-dir", type=_DIRECTORY, required=True, help="The directory that Envoy and the sidecar share.")
+@click.option("--run-dir", type=_DIRECTORY, help="The directory that Envoy and the sidecar share.")
+@click.option("--listen", type=address, metavar="HOST:PORT", help="Serve gRPC here instead, for an Envoy elsewhere.")
+@click.option("--egress", type=address, metavar="HOST:PORT", help="With --listen: that Envoy's egress listener.")
 @click.option("--status-listen", type=address, metavar="HOST:PORT", help=_STATUS_HELP)
 @click.option(
     "--envoy-memory",
@@ -89,18 +92,27 @@ def up(**options: Any) -> None:
 )
 @click.option("--prepare", is_flag=True, help="Write Envoy's files and end, where Envoy would start first.")
 @_drain_option
-def sidecar(prepare: bool, **options: Any) -> None:
+def sidecar(prepare: bool, listen: tuple[str, int] | None, egress: tuple[str, int] | None, **options: Any) -> None:
     """Run the sidecar alone, beside an Envoy of yours.
 
-    Both use the same run directory; Envoy is started with `--config-path RUN_DIR/bootstrap.json`. Provider keys and
-    certificates are Envoy's alone: that they are there can't be checked here. Told to end, it drains, and serves until
-    Envoy has ended.
+    Both use the same run directory; Envoy is started with `--config-path RUN_DIR/bootstrap.json`. With --listen there
+    is none: Envoy is anywhere, and `zurelay envoy-config` prints what it needs. Provider keys and certificates are
+    Envoy's alone: that they are there can't be checked here. Told to end, it drains, and serves until Envoy has ended.
     """
     from zurelay.supervise import running
-    from zurelay.supervise import sidecar as shell
 
+    if (options["run_dir"] is None) == (listen is None):
+        raise click.UsageError("either --run-dir, for an Envoy beside it, or --listen, for one elsewhere")
+    if (listen is None) != (egress is None):
+        raise click.UsageError("--listen and --egress go together: streams are relayed through Envoy's egress listener")
     running.set_up_logging(as_json=True)
-    sys.exit((shell.prepare if prepare else shell.run_sidecar)(_options(options)))
+    if listen is not None and egress is not None:
+        from zurelay.supervise import alone
+
+        sys.exit(alone.run_alone(_options(options), listen, egress))
+    from zurelay.supervise import sidecar as beside
+
+    sys.exit((beside.prepare if prepare else beside.run_sidecar)(_options(options)))
 
 
 def _options(given: dict[str, Any]) -> Options:
@@ -199,5 +211,6 @@ def simulate(host: str, port: int, token_pause: float | None) -> None:
     run(host, port, **({} if token_pause is None else {"token_pause": token_pause}))
 
 
+main.add_command(envoy_config)
 main.add_command(keys)
 main.add_command(usage)

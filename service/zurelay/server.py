@@ -33,11 +33,15 @@ _log = logging.getLogger("zurelay")
 
 
 class Command(msgspec.Struct, kw_only=True):
-    """What the supervisor says. `config` and `keys` are the files' texts: all workers read the same ones."""
+    """What the supervisor says. `config` and `keys` are the files' texts: all workers read the same ones.
+
+    leave: say that others should be asked. finish: take no more calls; those under way have `seconds`.
+    """
 
     op: str
     config: str = ""
     keys: str = ""
+    seconds: float = 0
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -46,6 +50,7 @@ class Reply(msgspec.Struct, kw_only=True):
     op: str
     problem: str | None = None
     counters: dict[str, float] = {}
+    open: int = 0
 
 
 class WorkerServer:
@@ -54,7 +59,9 @@ class WorkerServer:
     def __init__(self, address: str, worker: Worker, recorder: LogRecorder) -> None:
         self._address = address
         self._worker = worker
+        self._processor = Processor(worker)
         self._recorder = recorder
+        self._finishing: asyncio.Task[None] | None = None
         self._health = Health()
         self._server: Server | GrpcioServer | None = None
         self._store: Store | None = None
@@ -78,8 +85,14 @@ class WorkerServer:
             self._worker.draining = True
             self._health.set(serving=False)
             return Reply(op="draining")
+        if command.op == "leave":
+            self._health.set(serving=False)
+            return Reply(op="leaving")
+        if command.op == "finish" and self._server is not None and not isinstance(self._server, Server):
+            self._finishing = asyncio.create_task(self._server.stop(command.seconds))
+            return Reply(op="finishing")
         if command.op == "report":
-            return Reply(op="report", counters=self._recorder.counters())
+            return Reply(op="report", counters=self._recorder.counters(), open=self._processor.open)
         return Reply(op="problem", problem=f"no such command: {command.op}")
 
     async def _configure(self, command: Command) -> Reply:
@@ -102,8 +115,8 @@ class WorkerServer:
     async def _listen(self, limit: int) -> None:
         """Listen once there is a configuration: Envoy would ask a worker that isn't ready first of all."""
         if self._server is None:
-            methods = [*Processor(self._worker).methods(), *self._health.methods()]
-            self._server = _transport(self._address, methods, limit)
+            methods = [*self._processor.methods(), *self._health.methods()]
+            self._server = _transport(self._address, methods, limit, shared=self._worker.workers > 1)
             await self._server.start(self._address)
         elif isinstance(self._server, Server):  # grpcio's is fixed
             self._server.limit = limit
@@ -115,13 +128,13 @@ class WorkerServer:
             self._place = stores.place(found.store)
 
 
-def _transport(address: str, methods: list[Method[Any]], limit: int) -> Server | GrpcioServer:
+def _transport(address: str, methods: list[Method[Any]], limit: int, *, shared: bool) -> Server | GrpcioServer:
     """Serve a Unix socket ourselves, HOST:PORT by grpcio (docs/decisions/0008)."""
     if "/" in address:
         return Server(methods, limit)
     from zurelay.grpcwire.over_grpcio import GrpcioServer  # noqa: PLC0415  # it takes longer to load than all the rest
 
-    return GrpcioServer(methods, limit)
+    return GrpcioServer(methods, limit, shared=shared)
 
 
 async def _close(store: Store | None) -> None:
@@ -159,9 +172,9 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
-def main(address: str, egress_socket: str, egress_token: str, workers: int) -> None:
+def main(address: str, egress: str, egress_token: str, workers: int) -> None:
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
+    worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder)
     asyncio.run(WorkerServer(address, worker, recorder).run())

@@ -8,12 +8,12 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import msgspec
 
 from zurelay.store import StoreError
 from zurelay.supervise import demo, machine, ready, rundir
-from zurelay.supervise.instance import Instance
 from zurelay.supervise.loading import LoadError
 from zurelay.supervise.process import Child
 
@@ -39,6 +39,27 @@ _PROBLEMS = (
 )
 
 Kill = Callable[[], None]
+
+
+class Killable(Protocol):
+    """Workers."""
+
+    def kill(self) -> None:
+        """End all now."""
+
+
+class Startable(Protocol):
+    """What is started, and ends with what it started."""
+
+    @property
+    def fleet(self) -> Killable:
+        """Its workers."""
+
+    async def start(self) -> None:
+        """Start it."""
+
+    async def stop(self) -> None:
+        """End it."""
 
 
 def run(main: Callable[[list[Kill]], Awaitable[None]]) -> int:
@@ -74,7 +95,7 @@ async def _until_told(main: Callable[[list[Kill]], Awaitable[None]]) -> int:
     return _INTERRUPTED if forced else 0
 
 
-async def start(instance: Instance, stack: contextlib.AsyncExitStack, kills: list[Kill]) -> None:
+async def start(instance: Startable, stack: contextlib.AsyncExitStack, kills: list[Kill]) -> None:
     """Start an instance, and see that it ends with the stack."""
     stack.push_async_callback(instance.stop)
     kills.append(instance.fleet.kill)
