@@ -55,6 +55,7 @@ def test_commands_are_those_of_the_specification() -> None:
         "check",
         "explain",
         "simulate",
+        "envoy-config",
         "keys",
         "keys new",
         "keys list",
