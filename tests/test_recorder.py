@@ -7,6 +7,8 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from making import attempt, plan
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.loglines import LogLines
@@ -52,11 +54,13 @@ def test_a_request_is_one_line_of_json() -> None:
     assert line["request_id"].startswith("req_")
 
 
-def test_a_refused_request_has_no_model_that_answered() -> None:
+@pytest.mark.parametrize("outcome", ["refused", "failed"])
+def test_a_request_that_failed_has_no_model_that_answered(outcome: str) -> None:
     answering = attempt(model="m")
     log = Log()
-    log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="refused"))
-    assert [line["model"] for line in log.read()] == [None]
+    log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome=outcome, why="said"))
+    (line,) = log.read()
+    assert (None, "said") == (line["model"], line["why"])
 
 
 def test_requests_and_attempts_given_up_are_counted() -> None:

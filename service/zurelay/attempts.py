@@ -13,7 +13,7 @@ from zurelay.jsonedit import Document
 from zurelay.model import Format
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import ROUTE
+from zurelay.relay import PAST, ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -40,7 +40,7 @@ class WholeProcessor:
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
-                await self._call.write(self._judge(head, b"", wire.response_headers) if head.end else wire.PASS_HEADERS)
+                await self._call.write(self._judge_head(head))
             elif message.HasField("response_body"):
                 await self._call.write(self._judge(head, message.response_body.body, wire.response_body))
 
@@ -74,12 +74,25 @@ class WholeProcessor:
     def _current(self) -> Attempt:
         return self._planned().attempts[self._number - 1]
 
+    def _judge_head(self, head: Head) -> bytes:
+        """Judge an answer without a body, and one that needs none; let Envoy wait for the others'."""
+        if head.end:
+            return self._judge(head, b"", wire.response_headers)
+        answered = Answered.read(head.headers, time.time())
+        verdict = attempt.judge_head(self._planned(), self._number, answered, limit=self._limit())
+        return self._told(verdict, head, wire.response_head_alone) if verdict is not None else wire.PASS_HEADERS
+
     def _judge(self, head: Head, body: bytes, reply: Callable[[Mutation], bytes]) -> bytes:
-        """Judge the answer, and write what Envoy is told in this phase."""
-        planned = self._planned()
+        """Judge the whole answer, and write what Envoy is told in this phase."""
         now = time.time()
         answered = Answered.read(head.headers, now)
-        verdict = attempt.judge_whole(planned, self._number, answered, body, limit=self._limit(), created=int(now))
+        limit = self._limit()
+        verdict = attempt.judge_whole(self._planned(), self._number, answered, body, limit=limit, created=int(now))
+        return self._told(verdict, head, reply)
+
+    def _told(self, verdict: Verdict, head: Head, reply: Callable[[Mutation], bytes]) -> bytes:
+        """Put a verdict on record, and write it for Envoy."""
+        planned = self._planned()
         note(self._worker, planned, self._number, verdict)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
@@ -87,7 +100,7 @@ class WholeProcessor:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
-        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body))
+        return wire.judged(reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)))
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -142,10 +155,11 @@ class StreamProcessor(WholeProcessor):
         if verdict.kind is Kind.MOVE_ON:
             return moving_on(verdict, head, self._number, self.suffix)
         if verdict.error is not None:
-            shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
+            past = tried(plan.given_up(planned, verdict.past))
+            shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error), **past}
             shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
-        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster}
+        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster, **tried(planned)}
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         return Mutation(headers=shown, removed=kept)
 
@@ -162,7 +176,7 @@ def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
     """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
     shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
     if planned.stream:  # the relay writes what the client sees
-        shown[wire.FAILURE] = failure.encode(error)
+        shown |= {wire.FAILURE: failure.encode(error), **tried(planned)}
     return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
 
 
@@ -184,6 +198,11 @@ def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
     if current.shown_effort is not None:
         found["x-zurelay-reasoning-effort"] = current.shown_effort
     return found
+
+
+def tried(planned: Plan) -> dict[str, str]:
+    """Tell the relay what was given up."""
+    return {PAST: plan.encode_past(planned.past)} if planned.past else {}
 
 
 def stale(head: Head, shown: dict[str, str]) -> list[str]:
@@ -209,7 +228,7 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
         **error.headers(),
     }
     if following.stream:
-        shown[wire.FAILURE] = failure.encode(error)
+        shown |= {wire.FAILURE: failure.encode(error), **tried(following)}
     return Mutation(
         headers=shown,
         removed=stale(head, shown),
@@ -227,13 +246,17 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
     if planned.stream or verdict.kind is Kind.MOVE_ON:
         return
+    current = planned.attempts[number - 1]
+    usage = None
+    if verdict.body is not None:
+        usage = settlement.used(planned, current, verdict.usage, settlement.tokens(len(verdict.body)))
     worker.finish(
         Record(
-            plan=planned,
+            plan=plan.given_up(planned, verdict.past),
             number=number,
-            attempt=planned.attempts[number - 1],
-            outcome="answered" if verdict.kind is Kind.ANSWER else "refused",
-            usage=settlement.used(planned, verdict.usage, verdict.body),
+            attempt=current,
+            outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
+            usage=usage,
             finish_reasons=verdict.finish_reasons,
         )
     )

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import logging
 from typing import Any
 
 import msgspec
 
-from zurelay import admission, decide, encoding, envoy, exchange, explain, headers, listing, paths, plan, rewrite, wire
+from zurelay import (
+    admission,
+    decide,
+    encoding,
+    envoy,
+    exchange,
+    explain,
+    headers,
+    listing,
+    paths,
+    plan,
+    rewrite,
+    settlement,
+    wire,
+)
 from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
@@ -20,6 +35,7 @@ from zurelay.model import Endpoint
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
+from zurelay.ports import Record
 from zurelay.relaying import Relaying, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
@@ -30,6 +46,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
 
@@ -112,11 +129,11 @@ class Ingress:
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head, keepalive=keepalive)
             else:
-                await self._hand_on(request, planned, head)
+                await self._hand_over(request, planned, head)
                 stays = len(request.document.data) >= _LARGE or holds(planned)
                 del request  # Envoy has it now
                 if stays:
-                    await self._wait_for_end()
+                    await self._wait_for_end(planned)
         finally:
             held.release()
             if planned is not None and planned.reservation is not None:
@@ -150,13 +167,18 @@ class Ingress:
             return msgspec.structs.replace(decision.plan, explained=explain.summary(decision))
         return decision.plan
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, planned: Plan) -> None:
         """Hold a large body's share until Envoy, which keeps it for retries, is done with it; and what limits reserve.
 
-        A stream that stays ties the request to this worker's life: where nothing is held it ends at once.
+        A stream that stays ties the request to this worker's life: where nothing is held it ends at once. The client
+        may have left just before Envoy had the plan: then nobody else knows of the request.
         """
-        while await self._call.read() is not None:
-            pass
+        try:
+            while await self._call.read() is not None:
+                pass
+        finally:
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
+            asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish_unjudged, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
         """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""
@@ -173,6 +195,17 @@ class Ingress:
             else:
                 ended = True
         return b"".join(pieces)
+
+    async def _hand_over(self, request: ChatRequest, planned: Plan, head: Head) -> None:
+        """Hand the request on. From then on Envoy knows when it ends; where that fails, it ends here."""
+        try:
+            await self._hand_on(request, planned, head)
+        except ZurelayError:
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED))
+            raise
+        except asyncio.CancelledError:
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT))
+            raise
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
         """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""

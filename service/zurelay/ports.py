@@ -16,7 +16,8 @@ from zurelay.usage import Usage
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request.
 
-    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word; `spent` is who pays.
+    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one of settlement's words, `why` is
+    what Envoy says of it; `spent` is who pays.
     """
 
     plan: Plan
@@ -26,6 +27,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     finish_reasons: tuple[str, ...] = ()
     spent: Spent | None = None
+    why: str = ""
+
+
+class Ends(Protocol):
+    """Where it is known which requests have been put on record, whoever did it."""
+
+    def claim(self, name: str) -> bool:
+        """Claim a request that was judged; False where somebody has, or has announced its end."""
+
+    def announce(self, name: str) -> bool:
+        """Say that a request is over; False where somebody has claimed it, or said so."""
+
+    def is_claimed(self, name: str) -> bool:
+        """Tell whether a request was judged."""
 
 
 class Recorder(Protocol):

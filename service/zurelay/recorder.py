@@ -14,6 +14,7 @@ from zurelay.loglines import LogLines
 from zurelay.plan import Plan
 from zurelay.ports import Record
 from zurelay.rules import Finding
+from zurelay.settlement import UNANSWERED
 from zurelay.usage import Usage
 
 
@@ -33,6 +34,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     workload: str = ""
     usd: str | None = None
     ours_usd: str | None = None
+    why: str = ""
 
 
 class _Rule(msgspec.Struct, kw_only=True):
@@ -64,7 +66,7 @@ class LogRecorder:
         """Take note of a request that has ended."""
         plan = record.plan
         answering = record.attempt
-        model = answering.model if answering is not None and record.outcome != "refused" else None
+        model = answering.model if answering is not None and record.outcome not in UNANSWERED else None
         self._counters[f'zurelay_requests_total{{model="{model or ""}",outcome="{record.outcome}"}}'] += 1
         spent = record.spent
         if spent is not None:
@@ -86,6 +88,7 @@ class LogRecorder:
             workload=plan.workload,
             usd=_usd(spent.usd) if spent is not None else None,
             ours_usd=_usd(spent.ours) if spent is not None else None,
+            why=record.why,
         )
         self._write(line)
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zurelay import envoy, keysfile, settings, stores
+from zurelay.claims import Claims
 from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.health import Health
 from zurelay.grpcwire.server import Server
+from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
@@ -115,7 +117,11 @@ class WorkerServer:
     async def _listen(self, limit: int) -> None:
         """Listen once there is a configuration: Envoy would ask a worker that isn't ready first of all."""
         if self._server is None:
-            methods = [*self._processor.methods(), *self._health.methods()]
+            methods = [
+                *self._processor.methods(),
+                *LogService(self._worker).methods(),
+                *self._health.methods(),
+            ]
             self._server = _transport(self._address, methods, limit, shared=self._worker.workers > 1)
             await self._server.start(self._address)
         elif isinstance(self._server, Server):  # grpcio's is fixed
@@ -172,9 +178,9 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
-def main(address: str, egress: str, egress_token: str, workers: int) -> None:
-    """Run one worker in this process."""
+def main(address: str, egress: str, egress_token: str, workers: int, ends: str) -> None:
+    """Run one worker in this process; `ends` is the file of the claims, which all workers share."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder)
+    worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder, ends=Claims(ends))
     asyncio.run(WorkerServer(address, worker, recorder).run())

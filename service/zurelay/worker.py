@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 
@@ -10,11 +11,12 @@ import msgspec
 from zurelay import settlement
 from zurelay.access import KeyRing
 from zurelay.catalog import Catalog
+from zurelay.claims import MOMENT
 from zurelay.errors import GatewayUnavailable, TooLarge
 from zurelay.identity import Identifier
 from zurelay.model import Identity, Key, Settings
 from zurelay.policy import Policies
-from zurelay.ports import Record, Recorder
+from zurelay.ports import Ends, Record, Recorder
 from zurelay.store import Store
 
 
@@ -88,7 +90,8 @@ class Held:
 class Worker:
     """The state that the processors share. Replaced piece by piece on reload, between two requests."""
 
-    def __init__(self, *, egress: str, egress_token: str, workers: int, recorder: Recorder) -> None:
+    def __init__(self, *, egress: str, egress_token: str, workers: int, recorder: Recorder, ends: Ends) -> None:
+        self._ends = ends
         self.egress = egress  # the egress listener: a socket's path, or HOST:PORT
         self.egress_token = egress_token
         self.recorder = recorder
@@ -134,12 +137,23 @@ class Worker:
         return self._store
 
     def finish(self, record: Record) -> None:
-        """Put a request that has ended on record, and settle what it held. Called once for each, in any worker."""
-        plan, attempt = record.plan, record.attempt
+        """Put a request on record that was judged here, and settle what it held, unless its end is on record."""
+        if self._ends.claim(record.plan.request_id):
+            self._finish(record)
+
+    def finish_unjudged(self, record: Record) -> None:
+        """Put a request on record that was heard to be over, unless somebody judges it at this moment, or has."""
+        if self._ends.announce(record.plan.request_id):
+            asyncio.get_running_loop().call_later(MOMENT, self._finish_unclaimed, record)
+
+    def _finish_unclaimed(self, record: Record) -> None:
+        if not self._ends.is_claimed(record.plan.request_id):
+            self._finish(record)
+
+    def _finish(self, record: Record) -> None:
+        plan = record.plan
         if plan.reservation is not None:
-            model = self.catalog.get(attempt.model) if attempt is not None else None
-            price = model.price if model is not None else None
-            spent = settlement.spent(plan, attempt, record.outcome, record.usage, price)
+            spent = settlement.spent(plan, record.attempt, record.outcome, record.usage)
             self.store.settle(plan.reservation, spent)
             record = msgspec.structs.replace(record, spent=spent)
         self.recorder.finished(record)

@@ -157,6 +157,11 @@ CASES: dict[str, tuple[Change, list[str]]] = {
         put(lambda account: account.manager(EGRESS), "local_reply_config", {}),
         ["listener egress: local_reply_config.mappers lacks "],
     ),
+    "ends that no one is told of": (
+        lambda account: account.manager(INGRESS)["access_log"].pop(),
+        ["listener ingress: access_log lacks "],
+    ),
+    "a log of one's own": (lambda account: account.manager(INGRESS)["access_log"].pop(0), []),
     "a listener that isn't drained": (
         put(lambda account: account.listeners[INGRESS], "traffic_direction", None),
         ["listener ingress: traffic_direction is unset, must be INBOUND (the drain goes by it)"],

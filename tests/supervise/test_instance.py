@@ -69,7 +69,8 @@ def test_a_worker_gets_no_provider_key_and_the_token_by_its_environment(
     assert len(token) >= 32
     assert token not in " ".join(command)
     assert token != another._launch(0)[1]["ZURELAY_EGRESS_TOKEN"]
-    assert command[-4:] == ["worker", f"{tmp_path}/worker-0.sock", f"{tmp_path}/egress.sock", str(instance.workers)]
+    assert command[-5:-2] == ["worker", f"{tmp_path}/worker-0.sock", f"{tmp_path}/egress.sock"]
+    assert command[-2:] == [str(instance.workers), f"{tmp_path}/ends"]
     assert home == str(tmp_path)
 
 

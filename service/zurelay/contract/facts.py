@@ -11,6 +11,7 @@ from zurelay.contract.values import at, normal
 
 _MANAGER = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 _PROCESSOR = "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"
+_LOGGER = "envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig"
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 # Where what is in force stands in the dumps of each kind (envoy.admin.v3); what still warms up stands elsewhere.
 _PLACES = {
@@ -34,6 +35,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     processor: Any
     host: Any
     route: Any
+    ends: Any  # the access loggers that tell the sidecar of ends
 
 
 class Envoy(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +133,14 @@ def _doors(listeners: list[Any], routes: dict[str, Any]) -> Iterator[Door]:
                         processor=processor,
                         host=host,
                         route=route,
+                        ends=_ends(manager),
                     )
+
+
+def _ends(manager: Any) -> Any:
+    """Find the access loggers that send to a gRPC service; others are their owner's."""
+    loggers = at(manager, "access_log") or []
+    return {"access_log": [each for each in loggers if typed(each, _LOGGER) is not None] or None}
 
 
 def _managers(listener: Any) -> Iterator[Any]:

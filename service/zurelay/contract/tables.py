@@ -46,6 +46,8 @@ MANAGER = (
     Rule("local_reply_config.mappers", How.INCLUDES, why="Envoy's own errors need the API's shape"),
 )
 
+ENDS = (Rule("access_log", How.INCLUDES, why="the sidecar learns of ends by it"),)
+
 INGRESS = (
     Rule("traffic_direction", why="the drain goes by it"),
     Rule("per_connection_buffer_high_watermark_timeout", How.AT_LEAST),

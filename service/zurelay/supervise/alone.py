@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -32,11 +33,15 @@ _SHORTEST_TOKEN = 32
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it listens, where the Envoy's egress listener is (HOST:PORT), and the token by which that knows us."""
+    """Where it listens, where Envoy's egress listener is (HOST:PORT), the token by which that knows us.
+
+    `ends` is the file that the workers share.
+    """
 
     listen: tuple[str, int]
     egress: str
     token: str
+    ends: str
 
 
 class Direct:
@@ -145,9 +150,10 @@ class Alone:
         await self.fleet.stop()
 
     def _launch(self, number: int) -> tuple[Sequence[str], Mapping[str, str], str]:  # noqa: ARG002  # all share a port
-        command = package_command("worker", written(*self._place.listen), self._place.egress, str(self.workers))
+        place = self._place
+        command = package_command("worker", written(*place.listen), place.egress, str(self.workers), place.ends)
         environ = without(os.environ, secret_variables(self._direct.loaded.settings))
-        return command, {**environ, TOKEN_VARIABLE: self._place.token}, str(self._config.absolute().parent)
+        return command, {**environ, TOKEN_VARIABLE: place.token}, str(self._config.absolute().parent)
 
 
 def run_alone(options: Options, listen: tuple[str, int], egress: tuple[str, int]) -> int:
@@ -156,7 +162,7 @@ def run_alone(options: Options, listen: tuple[str, int], egress: tuple[str, int]
 
 
 async def _alone(options: Options, listen: tuple[str, int], egress: tuple[str, int], kills: list[Kill]) -> None:
-    place = Place(listen=listen, egress=written(*egress), token=_token())
+    place = Place(listen=listen, egress=written(*egress), token=_token(), ends=_shared())
 
     def load() -> Loaded:
         return starting.load(options, None, elsewhere=True)
@@ -175,6 +181,13 @@ async def _alone(options: Options, listen: tuple[str, int], egress: tuple[str, i
         except asyncio.CancelledError:
             await alone.drain.run()
             raise
+
+
+def _shared() -> str:
+    """Make a file that needs no file system: a pod's is read-only."""
+    if not hasattr(os, "memfd_create"):
+        return str(Path(tempfile.mkdtemp(prefix="zurelay-")) / "ends")
+    return f"/proc/{os.getpid()}/fd/{os.memfd_create('ends')}"
 
 
 def _token() -> str:

@@ -27,6 +27,7 @@ from zurelay.supervise.status import Status
 
 TOKEN_VARIABLE = "ZURELAY_EGRESS_TOKEN"  # noqa: S105  # its name, not its value
 _STATUS_SOCKET = "status.sock"
+_ENDS = "ends"
 _FILES_A_STREAM = 4  # descriptors that Envoy takes for a relayed stream, and one to spare
 
 
@@ -108,6 +109,6 @@ class Instance:
         socket = self.runtime.worker_sockets[number]
         Path(socket).unlink(missing_ok=True)  # left by one that died here
         egress = self.runtime.path(envoy.EGRESS_SOCKET)
-        command = package_command("worker", socket, egress, str(self.workers))
+        command = package_command("worker", socket, egress, str(self.workers), self.directory.file(_ENDS))
         environ = without(os.environ, secret_variables(self.rollout.loaded.settings))
         return command, {**environ, TOKEN_VARIABLE: self._token}, str(self._shape.home)
