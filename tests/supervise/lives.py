@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
 import httpx
 
 from e2e.harness import Provider, free_port, until
+from zurelay import envoy
+from zurelay.supervise import machine
 
 HELLO = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -136,3 +138,29 @@ class Config:
     def stream(self, client: httpx.Client, fault: str) -> contextlib.AbstractContextManager[httpx.Response]:
         """Ask for a stream that goes like this."""
         return client.stream("POST", self.chat, json={**HELLO, "stream": True, "simulate": fault})
+
+
+@contextlib.contextmanager
+def envoy_in(run: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An Envoy started as in a pod, by the run directory alone."""
+    runtime = envoy.Runtime(directory=str(run), worker_sockets=("/x",), status_socket="/y", ca_bundle="/z")
+    command = envoy.command(machine.envoy_binary(None, os.environ), runtime, 600)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+class Pod:
+    """A sidecar with a status port of its own, and the run directory that it shares with Envoy."""
+
+    def __init__(self, start: Start, config: Config, run: Path, drain_seconds: float = 60.0) -> None:
+        self.run = run
+        self.port = free_port()
+        self.arguments = ("sidecar", "--config", str(config.path), "--run-dir", str(run))
+        listen = ("--status-listen", f"127.0.0.1:{self.port}", "--drain-seconds", str(drain_seconds))
+        self.sidecar: Zurelay = start(*self.arguments, *listen).ready()
+
+    def ask(self, path: str) -> httpx.Response:
+        return httpx.get(f"http://127.0.0.1:{self.port}{path}", timeout=70)

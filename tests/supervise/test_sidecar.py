@@ -1,32 +1,14 @@
 """`zurelay sidecar` beside an Envoy that the test starts and ends, as the kubelet does in a pod."""
 
-import contextlib
 import json
-import os
 import re
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from e2e.harness import free_port, until
-from supervise.lives import HELLO, Config, Start, Zurelay, gone
-from zurelay import envoy
-from zurelay.supervise import machine
-
-
-@contextlib.contextmanager
-def envoy_in(run: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """An Envoy started as in a pod, by the run directory alone."""
-    runtime = envoy.Runtime(directory=str(run), worker_sockets=("/x",), status_socket="/y", ca_bundle="/z")
-    command = envoy.command(machine.envoy_binary(None, os.environ), runtime, 600)
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
+from e2e.harness import until
+from supervise.lives import HELLO, Config, Pod, Start, envoy_in, gone
 
 
 def test_the_sidecar_serves_an_envoy_that_comes_later(start: Start, config: Config, tmp_path: Path) -> None:
@@ -48,20 +30,6 @@ def test_the_sidecar_serves_an_envoy_that_comes_later(start: Start, config: Conf
 
     assert sidecar.ended() == 0
     assert gone(children)
-
-
-class Pod:
-    """A sidecar with a status port of its own, and the run directory that it shares with Envoy."""
-
-    def __init__(self, start: Start, config: Config, run: Path, drain_seconds: float = 60.0) -> None:
-        self.run = run
-        self.port = free_port()
-        self.arguments = ("sidecar", "--config", str(config.path), "--run-dir", str(run))
-        listen = ("--status-listen", f"127.0.0.1:{self.port}", "--drain-seconds", str(drain_seconds))
-        self.sidecar: Zurelay = start(*self.arguments, *listen).ready()
-
-    def ask(self, path: str) -> httpx.Response:
-        return httpx.get(f"http://127.0.0.1:{self.port}{path}", timeout=70)
 
 
 def test_it_is_live_before_envoy_and_ready_with_it(start: Start, config: Config, tmp_path: Path) -> None:
