@@ -1,4 +1,4 @@
-"""The relay's HTTP/1.1 client to the egress listener: one request, one connection on a Unix socket.
+"""The relay's HTTP/1.1 client to the egress listener: one request, one connection.
 
 httptools parses; the protocol only queues. Closing the connection cancels the provider's request (Envoy resets it).
 """
@@ -53,10 +53,14 @@ class EgressCall(asyncio.BufferedProtocol):
         self._due = 0.0
 
     @classmethod
-    async def open(cls, path: str, target: str, headers: Mapping[str, str], body: bytes) -> EgressCall:
-        """Connect and send a request; `target` is its path."""
+    async def open(cls, address: str, target: str, headers: Mapping[str, str], body: bytes) -> EgressCall:
+        """Connect to a Unix socket's path, or HOST:PORT, and send a request; `target` is its path."""
         loop = asyncio.get_running_loop()
-        transport, call = await loop.create_unix_connection(cls, path)
+        if "/" in address:
+            transport, call = await loop.create_unix_connection(cls, address)
+        else:
+            host, _, port = address.rpartition(":")
+            transport, call = await loop.create_connection(cls, host.strip("[]"), int(port))
         lines = [f"POST {target} HTTP/1.1", "host: egress", f"content-length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         transport.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
