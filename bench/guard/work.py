@@ -39,7 +39,7 @@ def worker(directory: Path) -> Iterator[Worker]:
     with (directory / "log").open("wb") as log, contextlib.closing(Claims(str(directory / "ends"))) as ends:
         lines = LogLines(log)
         made = Worker(
-            egress_socket="egress",
+            egress="/nowhere",
             egress_token="token",  # noqa: S106  # opens nothing
             workers=1,
             recorder=LogRecorder(lines),
