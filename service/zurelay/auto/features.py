@@ -129,7 +129,7 @@ def _shape(asked: str, narrow: bytes, info: float, words: list[str], counts: Cou
         "words": math.log2(size),
         "clauses": _count(narrow, _CLAUSES, wide, _CLAUSES_WIDE),
         "sentences": asked.count(". ") + asked.count(".\n") + _count(narrow, _SENTENCES, wide, _SENTENCES_WIDE),
-        "questions": sum(map(asked.count, _QUESTIONS)),
+        "questions": sum(map(asked.count, _QUESTIONS)) if wide else narrow.count(b"?"),
         "asks_last": float(asked.rstrip().endswith(_QUESTIONS)),
         "quotes": _count(narrow, _QUOTES, wide, _QUOTES_WIDE),
         "maths": _count(narrow, _MATHS, wide, _MATHS_WIDE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -28,7 +29,7 @@ def nodes(tree: Tree, at: int = 0) -> Node:
     return feature, threshold, nodes(tree, at + 1), nodes(tree, tree.right[at])
 
 
-_FEATURES = TABLES.features
+_values = operator.itemgetter(*TABLES.features)
 _TREES = tuple(map(nodes, TABLES.trees))
 _EXAM = tuple(map(nodes, TABLES.exam))
 
@@ -40,7 +41,7 @@ def of(features: Mapping[str, float]) -> float:
 
 def raw(features: Mapping[str, float]) -> float:
     """The sum of all trees, and what exam questions go by in so far as it reads as one."""
-    values = [features[name] for name in _FEATURES]
+    values = _values(features)
     own = TABLES.base + _sum(_TREES, values)
     if not features["english"]:
         return own
@@ -50,7 +51,7 @@ def raw(features: Mapping[str, float]) -> float:
     return own + exam * (CENTRE + SLOPE * features["gap"] - own)
 
 
-def _sum(trees: tuple[Node, ...], values: list[float]) -> float:
+def _sum(trees: tuple[Node, ...], values: tuple[float, ...]) -> float:
     total = 0.0
     for tree in trees:
         feature, value, left, right = tree
