@@ -2,9 +2,9 @@
 
     python tools/evaluate_auto.py [--held-out] [--wrong] [--benchmarks DIR]
 
---held-out takes the requests that nothing was learned from. --wrong lists the misses. --benchmarks also measures APGR on DIR/{mmlu,gsm8k,mt_bench}.csv (prompt, weak, strong), as
-they are and without the format of multiple choice; the tables were learned from such files, so the honest figures
-are those of `tools/learn_auto.py --check`.
+--held-out takes the requests that nothing was learned from. --wrong lists the misses. --benchmarks also measures APGR
+on DIR/{mmlu,gsm8k,mt_bench}.csv (prompt, weak, strong), as they are and without the format of multiple choice;
+the tables were learned from such files, so the honest figures are those of `tools/learn_auto.py --check`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLACE = re.compile(r"\{\{([a-z0-9A-Z-]+)\}\}")
 
 
 def examples(name: str = "examples") -> list[dict[str, Any]]:
-    """The labelled requests of a file, those learned from or held-out; {{name}} in them stands for a text of materials.json."""
+    """The labelled requests of a file; {{name}} in them stands for a text of materials.json."""
     texts = json.loads((FIXTURES / "materials.json").read_text(encoding="utf-8"))
     written = {name: json.dumps(text, ensure_ascii=False)[1:-1] for name, text in texts.items()}
 

@@ -29,7 +29,7 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from zurelay.auto import ask, content, data, features, gap, lexicon, score
+from zurelay.auto import content, data, features, gap, lexicon, score
 from zurelay.auto.content import Role
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -48,14 +48,14 @@ WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
 SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
 TREES = {
-    "n_estimators": 30,
+    "n_estimators": 25,
     "max_depth": 6,
     "learning_rate": 0.2,
     "subsample": 0.6,
     "min_samples_leaf": 5,
     "max_features": 0.15,
 }
-BAG = 2
+BAG = 3
 # Trees that tell exam questions, as benchmarks ask them, from what people ask otherwise.
 EXAM_TREES = {
     "n_estimators": 30,
@@ -276,7 +276,7 @@ class Learner:
     ) -> tuple[Trees, AskModel]:
         """Fit the trees to some examples, and those of exams to some benchmark rows beside them."""
         asks = self.fit_asks(own)
-        x = self.filled(self.matrix[own], model.predict([self.parts[i] for i in own]), self.unseen_asks(own))
+        x = self.filled(self.matrix[own], self.gaps(own, model), self.unseen_asks(own))
         random = np.random.RandomState(1)
         bench = []
         for name, picked in chosen.items():
@@ -291,8 +291,11 @@ class Learner:
 
     def own_rows(self, rows: np.ndarray, model: GapModel, asks: AskModel) -> np.ndarray:
         """Some examples with the learned features."""
-        seen = [self.parts[i] for i in rows]
-        return self.filled(self.matrix[rows], model.predict(seen), asks.predict([part.ask for part in seen]))
+        return self.filled(self.matrix[rows], self.gaps(rows, model), asks.predict([self.parts[i].ask for i in rows]))
+
+    def gaps(self, rows: np.ndarray, model: GapModel) -> np.ndarray:
+        """The gaps of some examples; 0 where features.of gives 0, since they aren't English."""
+        return model.predict([self.parts[i] for i in rows]) * self.matrix[rows, self.names.index("english")]
 
     def folds(self, seed: int) -> Iterator[dict[str, np.ndarray]]:
         """Five masks over each set: True is the fifth that is left out."""
@@ -334,7 +337,7 @@ class Trees:
     def predict(self, x: np.ndarray) -> np.ndarray:
         """What score.raw gives."""
         own = np.mean([member.predict(x) for member in self.members], axis=0)
-        exam = 1 / (1 + np.exp(-score.SHARP * self.exam.decision_function(x[:, :-2])))
+        exam = x[:, self.english] / (1 + np.exp(-score.SHARP * self.exam.decision_function(x[:, :-2])))
         return own + exam * (score.CENTRE + score.SLOPE * x[:, -2] - own)
 
     def tables(self) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def most(judged: Judged) -> float:
     return max(Counter(found for _, found, _ in judged).values()) / len(judged)
 
 
-def test_seven_of_eight_requests_that_were_never_learned_from_are_right(held_out: Judged) -> None:
+def test_nine_of_ten_requests_that_were_never_learned_from_are_right(held_out: Judged) -> None:
     assert len(held_out) >= 200
-    assert sum(right for _, _, right in held_out) >= 0.87 * len(held_out)
+    assert sum(right for _, _, right in held_out) >= 0.895 * len(held_out)
     assert far(held_out) == []
     assert most(held_out) <= 0.5
 

@@ -6,9 +6,9 @@ import re
 
 from zurelay.auto import lexicon
 
-LONGEST = 560
-HEAD, TAIL = 350, 200
-DENSE = 230
+LONGEST = 700
+HEAD, TAIL = 440, 240
+DENSE = 270
 _SHORT = 400
 _EDGE = 3000
 _MIDDLE = 250

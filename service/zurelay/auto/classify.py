@@ -28,8 +28,7 @@ _ORDER = (Category.SIMPLE, Category.STANDARD, Category.COMPLEX)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What Auto takes a request to be, and why. `floor` is what the rules are sure of at least, `raised` those that
-    raised the score."""
+    """What Auto takes a request to be. `floor` is what rules are sure of at least, `raised` those that raised it."""
 
     score: float
     category: Category

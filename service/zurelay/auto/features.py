@@ -76,14 +76,19 @@ def of(content: Content, turn: Turn) -> dict[str, float]:
     features.update(_material(text, len(text) - len(asked)))
     features["numbers"] = number
     features["english"] = float("en" in names)
-    built = gap.syntax(asked, counts, len(words), number)
     features["asks"] = asking(tokens(words, near))
-    features["gap"] = gap.estimate(leaning(counts), built, word_problem=gap.is_word_problem(words, number))
+    # The gap was learned from English benchmarks and says nothing of other languages.
+    features["gap"] = _gap(asked, words, counts, number) if features["english"] else 0.0
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
     features["system"] = math.log2(1 + len(content.system) / 200) if content.system else 0.0
     features["schema"] = float(content.schema)
     features.update(_media(turn.media) if turn.media else _NO_MEDIA)
     return features
+
+
+def _gap(asked: str, words: list[str], counts: Counter[str], number: int) -> float:
+    built = gap.syntax(asked, counts, len(words), number)
+    return gap.estimate(leaning(counts), built, word_problem=gap.is_word_problem(words, number))
 
 
 def _media(held: AbstractSet[Input]) -> dict[str, float]:
@@ -124,7 +129,7 @@ def _shape(asked: str, narrow: bytes, info: float, words: list[str], counts: Cou
         "words": math.log2(size),
         "clauses": _count(narrow, _CLAUSES, wide, _CLAUSES_WIDE),
         "sentences": asked.count(". ") + asked.count(".\n") + _count(narrow, _SENTENCES, wide, _SENTENCES_WIDE),
-        "questions": sum(map(asked.count, _QUESTIONS)),
+        "questions": sum(map(asked.count, _QUESTIONS)) if wide else narrow.count(b"?"),
         "asks_last": float(asked.rstrip().endswith(_QUESTIONS)),
         "quotes": _count(narrow, _QUOTES, wide, _QUOTES_WIDE),
         "maths": _count(narrow, _MATHS, wide, _MATHS_WIDE),

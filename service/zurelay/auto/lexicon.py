@@ -21,7 +21,7 @@ _MARKS = (
     "\u00a1\u00ab\u00b7\u00bb\u00bf\u2010\u2011\u2012\u2013\u2014\u2018\u2019\u201c\u201d\u201e\u2026\u2192"
     "\u3001\u3002\u300a\u300b\u300c\u300d\u30fb\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\u060c\u061b\u061f\u0964"
 )
-_PARTING = bytes(c if c >= 128 or chr(c).isalnum() else 0x20 for c in range(256))
+_PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(range(128, 256))
 _WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
 _KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
 _PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from zurelay.auto.data import TABLES, Tree
 Node: TypeAlias = "tuple[int, float, Node | None, Node | None]"
 
 # The trees put simple, standard and complex at 0, 1 and 2; about halfway between two lies the default threshold.
-FIRST, SECOND = 0.6, 1.38
+FIRST, SECOND = 0.6, 1.48
 LOW, HIGH = 0.35, 0.65
 _SCALE = (HIGH - LOW) / (SECOND - FIRST)
 # An exam question, as benchmarks ask them, is standard at its mean, and goes by how far a strong model is better.
@@ -28,7 +29,7 @@ def nodes(tree: Tree, at: int = 0) -> Node:
     return feature, threshold, nodes(tree, at + 1), nodes(tree, tree.right[at])
 
 
-_FEATURES = TABLES.features
+_values = operator.itemgetter(*TABLES.features)
 _TREES = tuple(map(nodes, TABLES.trees))
 _EXAM = tuple(map(nodes, TABLES.exam))
 
@@ -40,15 +41,17 @@ def of(features: Mapping[str, float]) -> float:
 
 def raw(features: Mapping[str, float]) -> float:
     """The sum of all trees, and what exam questions go by in so far as it reads as one."""
-    values = [features[name] for name in _FEATURES]
+    values = _values(features)
     own = TABLES.base + _sum(_TREES, values)
+    if not features["english"]:
+        return own
     exam = 1 / (1 + math.exp(-SHARP * (TABLES.exam_base + _sum(_EXAM, values))))
     if exam < HARDLY:
         return own
     return own + exam * (CENTRE + SLOPE * features["gap"] - own)
 
 
-def _sum(trees: tuple[Node, ...], values: list[float]) -> float:
+def _sum(trees: tuple[Node, ...], values: tuple[float, ...]) -> float:
     total = 0.0
     for tree in trees:
         feature, value, left, right = tree
