@@ -21,7 +21,11 @@ LONG = "The meeting began with the accounts of the year. " * 30
             "Summarise this.\nExplain each name.",
         ),
         ("a question after a greeting", f"Hello, here it is:\n\n{LONG}\n\nWho spoke?", "Who spoke?"),
-        ("before code on the next line", "List the names.\nfn a() { b(1); }\n" * 1 + "x = [1];\n" * 99, "List the names."),
+        (
+            "before code on the next line",
+            "List the names.\nfn a() { b(1); }\n" * 1 + "x = [1];\n" * 99,
+            "List the names.",
+        ),
         ("after a line of dashes", f"Who spoke?\n---\n{LONG}", "Who spoke?"),
         ("beside a tagged text", f"<text>\n{LONG}\n</text>\n\nWho spoke?", "Who spoke?"),
         ("beside a quotation", 'Put into French: "Prove that the sum converges."', 'Put into French: ""'),
