@@ -9,7 +9,7 @@ from zurelay.envoy import sds
 from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
 from zurelay.envoy.templates import discovery, duration, script, template
-from zurelay.model import IdentityMode, Listen, Settings
+from zurelay.model import IdentityMode, Limits, Listen, Settings
 
 PEER_URIS = "peer-uris"
 PEER_ADDRESS = "peer-address"
@@ -27,6 +27,14 @@ _UNREAD = 120.0
 _HELD_BACK = 64 << 20
 _LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+
+# What comes with a body in one message: headers, the plan.
+_BESIDE_A_BODY = 2 << 20
+
+
+def message_limit(limits: Limits) -> int:
+    """Bound what one message of Envoy's may hold: a whole body, as large as it may get on its way, and the rest."""
+    return max(limits.request_body, limits.response_body) + _BESIDE_A_BODY
 
 
 def listeners(settings: Settings, runtime: Runtime) -> str:
