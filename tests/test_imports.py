@@ -22,6 +22,9 @@ surrogates                                      half characters in JSON
 sse jsonedit encoding chunk                     bytes, taken apart and put together
 message_event
 headers paths                                   what passes, and what a path names
+trace_context otlp moments semconv              telemetry's words: contexts, messages, names
+tally
+families
 yamlnodes                                       files that people write, with their lines
 settings
 keysjson
@@ -50,11 +53,13 @@ attempt                                         states
 relay
 store                                           seams
 settlement ports
+tried otel
+spans
 redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
-http1 clock
+http1 clock export
 loglines sqlite_file chores                           what is kept
 sqlite_keeper
 store_sqlite store_redis

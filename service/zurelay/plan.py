@@ -9,6 +9,7 @@ import msgspec
 
 from zurelay.limits import Reservation
 from zurelay.model import Endpoint, Format
+from zurelay.trace_context import Trace
 
 MOST_ATTEMPTS = 12  # SPEC 5
 REFUSE = "refuse"  # the cluster that refuses every connection: what a plan that got shorter is filled up with
@@ -54,13 +55,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What an attempt that was answered and given up left on record."""
+    """What an attempt that was answered and given up left on record. Its times are nanoseconds since 1970, 0 unknown."""
 
     number: int
     cluster: str
     reason: Reason
     status: int
     retry_after: int | None = None
+    began: int = 0
+    ended: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,7 +72,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
     told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
-    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer.
+    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `began` is when the request came,
+    `decided` when this plan was made, in nanoseconds since 1970; `category` and `score` are Auto's; `trace` is None
+    where nothing is traced.
     """
 
     request_id: str
@@ -89,6 +94,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     standing: dict[str, str] = {}
     stream: bool = False
     hide_thinking: bool = False
+    category: str = ""
+    score: float = 0.0
+    effort_asked: str = ""
+    began: int = 0
+    decided: int = 0
+    trace: Trace | None = None
     past: tuple[Past, ...] = ()
 
     @property

@@ -7,9 +7,12 @@ from typing import Protocol
 import msgspec
 
 from zurelay.limits import Refused
+from zurelay.model import Endpoint
+from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.rules import Finding
 from zurelay.store import Spent
+from zurelay.trace_context import Trace
 from zurelay.usage import Usage
 
 
@@ -17,6 +20,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request.
 
     `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word; `spent` is who pays.
+    `reason` is why the last attempt failed, `status` its provider's; `response_model` is what the provider calls the
+    model; `content` is what was asked and answered, where that is captured.
     """
 
     plan: Plan
@@ -26,6 +31,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     finish_reasons: tuple[str, ...] = ()
     spent: Spent | None = None
+    moments: Moments = Moments()
+    reason: str = ""
+    status: int = 0
+    response_model: str = ""
+    content: dict[str, str] | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that got no plan. `asked` is the client's own word, and may be anything."""
+
+    request_id: str
+    endpoint: Endpoint
+    status: int
+    code: str
+    began: int
+    ended: int
+    asked: str = ""
+    key: str | None = None
+    workload: str = ""
+    trace: Trace | None = None
 
 
 class Recorder(Protocol):
@@ -33,6 +58,9 @@ class Recorder(Protocol):
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """Take note of a request that got no plan."""
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

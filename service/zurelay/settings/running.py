@@ -6,8 +6,8 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
-from zurelay.settings.places import At, Reader, struct
+from zurelay.model import Keep, Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
+from zurelay.settings.places import At, Reader, each, struct
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
 from zurelay.settings.urls import url
 from zurelay.units import size_text
@@ -67,7 +67,12 @@ def limits(at: At) -> Limits:
 
 def telemetry(at: At) -> Telemetry:
     """Read where traces and metrics go."""
-    return struct(at, Telemetry, {"otlp": _collector, "sample": _sample, "capture_content": flag})
+    readers: dict[str, Reader[Any]] = dict.fromkeys(("capture_content", "propagate", "logs", "access_log"), flag)
+    return struct(at, Telemetry, readers | {"otlp": _collector, "sample": _sample, "keep": _keep})
+
+
+def _keep(at: At) -> frozenset[Keep]:
+    return frozenset(each(choice(Keep))(at))
 
 
 def _collector(at: At) -> str:
