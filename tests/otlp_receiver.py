@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,14 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 T = TypeVar("T")
+
+
+def free_port() -> int:
+    """Ask the system for a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -57,22 +66,26 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receiver:
-    """A collector on a port of its own. `delay` holds every answer back, in seconds; `metadata` is what came with."""
+    """A collector on a port of its own. Without `hold` set no answer goes out; `metadata` is what came with."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, tls: grpc.ServerCredentials | None = None) -> None:
         self.spans: list[Span] = []
         self.metrics: list[metrics_pb2.ResourceMetrics] = []
         self.logs: list[logs_pb2.LogRecord] = []
         self.raw: list[bytes] = []
         self.metadata: list[dict[str, str]] = []
         self.resources: list[dict[str, Any]] = []
+        self.refuse = False
         self.hold = threading.Event()
         self.hold.set()
         self._server = grpc.server(ThreadPoolExecutor(8))
         trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Traces(self), self._server)
         metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(_Metrics(self), self._server)
         logs_service_pb2_grpc.add_LogsServiceServicer_to_server(_Logs(self), self._server)
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
+        place = f"127.0.0.1:{port}"
+        self.port = (
+            self._server.add_secure_port(place, tls) if tls is not None else self._server.add_insecure_port(place)
+        )
         self._server.start()
 
     @property
@@ -83,6 +96,8 @@ class Receiver:
     def take(self, raw: bytes, context: grpc.ServicerContext) -> None:
         """Note what all kinds have in common."""
         self.hold.wait(60)
+        if self.refuse:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "as asked")
         self.raw.append(raw)
         self.metadata.append({name: str(value) for name, value in context.invocation_metadata()})
 

@@ -13,6 +13,7 @@ from zurelay.envoy.runtime import (
     Runtime,
 )
 from zurelay.envoy.sds import secrets
+from zurelay.envoy.tracing import SPAN
 
 __all__ = [
     "ADMIN_SOCKET",
@@ -23,6 +24,7 @@ __all__ = [
     "LISTENERS_FILE",
     "PEER_ADDRESS",
     "PEER_URIS",
+    "SPAN",
     "Runtime",
     "bootstrap",
     "clusters",

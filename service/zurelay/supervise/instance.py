@@ -54,6 +54,7 @@ class Instance:
             heap=min(_MOST_HEAP, machine.memory() // 2),
             concurrency=max(1, machine.cores() // 2),
             connections=min(10_000, shape.open_files // _FILES_A_STREAM),
+            environ={name: value for name, value in os.environ.items() if name.startswith("OTEL_")},
         )
         self.admin = Admin(directory.file(envoy.ADMIN_SOCKET))
         self.fleet = Fleet(self.workers, self._launch)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from zurelay import keysfile, settings
+from zurelay import keysfile, otel, settings
 from zurelay.model import Identity, Key, Listen, Provider, Secret, Settings, Tls
 from zurelay.problems import Problem, SettingsError
 
@@ -72,6 +72,10 @@ def load(path: Path, environ: Mapping[str, str], *, elsewhere: bool = False) -> 
         found = settings.parse(text, environ=Everything() if elsewhere else environ, readable=readable)
     except SettingsError as error:
         raise _problems(path, error.problems) from None
+    try:
+        otel.export(found.telemetry, environ)
+    except otel.OtelError as error:
+        raise _problems(path, (Problem(0, "telemetry", str(error)),)) from None
     if found.auth.keys is None:
         return Loaded(text=text, settings=resolve(found, base))
     keys_path = base / found.auth.keys
