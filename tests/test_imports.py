@@ -55,6 +55,7 @@ store                                           seams
 settlement ports
 tried otel
 spans
+counting logline
 redis_messages usage_report
 """
 SHELLS = """

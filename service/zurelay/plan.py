@@ -74,7 +74,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
     `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `began` is when the request came,
     `decided` when this plan was made, in nanoseconds since 1970; `category` and `score` are Auto's; `trace` is None
-    where nothing is traced.
+    where nothing is traced; `client_request_id` is the client's own x-request-id, cut short.
     """
 
     request_id: str
@@ -97,6 +97,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     category: str = ""
     score: float = 0.0
     effort_asked: str = ""
+    client_request_id: str = ""
     began: int = 0
     decided: int = 0
     trace: Trace | None = None

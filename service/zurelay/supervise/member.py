@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from zurelay.supervise.process import Child
+from zurelay.tally import Sample
 
 _log = logging.getLogger("zurelay")
 
@@ -28,7 +29,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True):
 
     op: str
     problem: str | None = None
-    counters: dict[str, float] = {}
+    samples: tuple[Sample, ...] = ()
 
 
 class WorkerGoneError(Exception):
@@ -49,7 +50,7 @@ class Member:
     def __init__(self, child: Child) -> None:
         self.child = child
         self.configured: Command | None = None
-        self.counters: dict[str, float] = {}
+        self.samples: tuple[Sample, ...] = ()
         self.heard = time.monotonic()
         self._waiting: collections.deque[asyncio.Future[Reply]] = collections.deque()
         self._reader = asyncio.create_task(self._read())
@@ -96,7 +97,7 @@ class Member:
     def _hear(self, reply: Reply) -> None:
         future = self._waiting.popleft()
         self.heard = time.monotonic()
-        self.counters = reply.counters or self.counters
+        self.samples = reply.samples or self.samples
         if not future.done():
             future.set_result(reply)
 
