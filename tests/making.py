@@ -133,3 +133,15 @@ def chunk(text: str | None = None, *, index: int = 0, finish: str | None = None,
 
 def event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
+
+
+class Once:
+    """The ends of requests, where there is one worker alone."""
+
+    def __init__(self) -> None:
+        self._claimed: set[str] = set()
+
+    def claim(self, name: str) -> bool:
+        new = name not in self._claimed
+        self._claimed.add(name)
+        return new

@@ -15,6 +15,7 @@ from making import attempt, chunk, event, past, plan
 from zurelay import attempt as attempts
 from zurelay.attempt import HELD, Answered, Kind, StreamAttempt, Verdict, judge_whole
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal
+from zurelay.model import Endpoint, Format
 from zurelay.plan import Plan, Reason
 from zurelay.usage import Usage
 
@@ -437,6 +438,49 @@ def test_the_head_of_an_answer(headers: dict[str, str], expected: Answered) -> N
 @pytest.mark.parametrize(("status", "expected"), [(199, False), (200, True), (204, True), (299, True), (300, False)])
 def test_a_success_is_a_2xx(status: int, *, expected: bool) -> None:
     assert expected is Answered(status=status).is_success
+
+
+USAGE = b'"usage":{"prompt_tokens":3,"completion_tokens":1}'
+WASTED: dict[str, tuple[bytes, Usage | None]] = {
+    "an error beside its usage": (b'{"error":{"message":"no"},' + USAGE + b"}", Usage(prompt=3, completion=1)),
+    "no choice, with usage": (b'{"choices":[],' + USAGE + b"}", Usage(prompt=3, completion=1)),
+    "cut short": (GOOD[:40], Usage(prompt=9, completion=10, estimated=True)),
+    "an error": (b'{"error":{"message":"no"}}', None),
+    "no answer at all": (b"<html>", None),
+    "usage that is none": (b'{"choices":[],"usage":[1],"message":7}', None),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), [pytest.param(*row, id=name) for name, row in WASTED.items()])
+def test_what_a_failed_answer_used_stays_on_record(body: bytes, expected: Usage | None) -> None:
+    for number in (1, 5):
+        verdict = whole(
+            body=body, planned=plan("first/one", "first/one", "first/two", "a/b", "a/c", prompt=9), number=number
+        )
+        assert verdict.past is not None
+        assert expected == verdict.past.usage
+
+
+def test_a_stream_that_was_dropped_before_its_first_token_leaves_what_it_used() -> None:
+    told = event(chunk(usage={"prompt_tokens": 3, "completion_tokens": 1}))
+    for end in (b"data: [DONE]\n\n", event(b'{"error":{"message":"no"}}')):
+        verdict = streamed(ROLE + told + end)
+        assert verdict is not None
+        assert verdict.past is not None
+        assert Usage(prompt=3, completion=1) == verdict.past.usage
+
+
+def test_the_head_of_a_messages_stream_tells_what_its_prompt_used() -> None:
+    planned = plan(attempt("first/one", format=Format.ANTHROPIC), endpoint=Endpoint.MESSAGES)
+    head = b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":8}}}\n\n'
+    verdict = streamed(head + b'event: error\ndata: {"type":"error"}\n\n', planned=planned)
+    assert verdict is not None
+    assert verdict.past is not None
+    assert Usage(prompt=8) == verdict.past.usage
+
+
+def test_the_clients_own_mistake_gives_no_attempt_up() -> None:
+    assert whole(400, MISTAKE).past is None
 
 
 def test_an_attempt_leaves_nothing_behind() -> None:

@@ -381,7 +381,11 @@ ESTIMATES: dict[str, tuple[list[bytes], Usage]] = {
     ),
     "reported out of range": (
         [event(b'{"choices":[],"usage":{"prompt_tokens":1e400,"completion_tokens":2}}')],
-        Usage(completion=2),
+        Usage(prompt=7, completion=2, estimated=True),
+    ),
+    "a negative completion": (
+        [event(chunk("x" * 40)), event(b'{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":-2}}')],
+        Usage(prompt=5, completion=10, estimated=True),
     ),
 }
 

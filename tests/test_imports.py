@@ -56,17 +56,18 @@ settlement ports
 tried otel
 spans
 counting logline
+access_log
 redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
-http1 clock export
+http1 clock claims export
 loglines sqlite_file chores                           what is kept
 sqlite_keeper
 store_sqlite store_redis
 stores
 simulate supervise recorder worker wire         what runs, and what it holds
-admission attempts relaying report                        the processors
+admission attempts relaying report log_service                        the processors
 ingress
 servicer
 cli_parts
@@ -95,6 +96,7 @@ UNTESTED = {
     "ingress.py": "needs Envoy: tests/e2e",
     "attempts.py": "needs Envoy: tests/e2e",
     "relaying.py": "needs Envoy: tests/e2e",
+    "log_service.py": "needs Envoy: tests/e2e/test_ends.py",
     "wire.py": "Envoy alone can tell whether the messages are right: tests/e2e, tests/test_protos.py",
 }
 

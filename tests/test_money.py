@@ -6,6 +6,7 @@ import decimal
 from decimal import Decimal
 from fractions import Fraction
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,16 +146,22 @@ def test_an_estimated_usage_stays_marked() -> None:
 OURS = Usage(prompt=900, completion=100)
 BELIEVED = {
     "an ordinary figure": (SOME, SOME),
-    "a window understated in the catalog": (Usage(prompt=250_000), Usage(prompt=250_000)),
-    "as much as ten windows": (Usage(prompt=1_000_000), Usage(prompt=1_000_000)),
-    "more than ten windows": (Usage(prompt=1_000_001), Usage(prompt=900, completion=100, estimated=True)),
-    "an output beyond all sense": (Usage(completion=1 << 40), Usage(prompt=900, completion=100, estimated=True)),
+    "as much as may be": (Usage(prompt=100_000, completion=50_000), Usage(prompt=100_000, completion=50_000)),
+    "one token more of a prompt": (
+        Usage(prompt=100_001, completion=7, cached=5),
+        Usage(prompt=900, completion=7, estimated=True),
+    ),
+    "one token more of an answer": (
+        Usage(prompt=7, cached=5, completion=50_001, reasoning=3),
+        Usage(prompt=7, cached=5, completion=100, estimated=True),
+    ),
+    "both beyond all sense": (Usage(prompt=1 << 40, completion=1 << 40), msgspec.structs.replace(OURS, estimated=True)),
 }
 
 
 @pytest.mark.parametrize(("usage", "expected"), [pytest.param(*row, id=name) for name, row in BELIEVED.items()])
 def test_absurd_figures_give_way_to_our_estimate(usage: Usage, expected: Usage) -> None:
-    assert expected == money.believable(usage, window=100_000, otherwise=OURS)
+    assert expected == money.believable(usage, most_prompt=100_000, most_output=50_000, otherwise=OURS)
 
 
 WRITTEN = {"0": "0.00", "1": "1.00", "0.5": "0.50", "0.0000125": "0.0000125", "2.500": "2.50", "1E+3": "1000.00"}

@@ -148,7 +148,7 @@ USAGES = {
     "null": (b'"usage":null', None),
     "empty": (b'"usage":{}', None),
     "no object": (b'"usage":[3]', None),
-    "out of range": (b'"usage":{"prompt_tokens":1e400,"completion_tokens":2}', Usage(completion=2)),
+    "out of range": (b'"usage":{"prompt_tokens":1e400,"completion_tokens":2}', Usage(completion=2, estimated=True)),
 }
 
 

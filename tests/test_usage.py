@@ -18,6 +18,7 @@ def whole(prompt: Any, completion: Any, total: Any = ..., **fields: Any) -> dict
     return {name: value for name, value in found.items() if value is not ...}
 
 
+UNKNOWN = Usage(estimated=True)
 DIALECTS: dict[str, tuple[dict[str, Any], Usage]] = {
     "OpenAI": (
         whole(
@@ -84,14 +85,19 @@ DIALECTS: dict[str, tuple[dict[str, Any], Usage]] = {
         whole(100, 5, 105, prompt_tokens_details={"cached_tokens": 40, "cache_write_tokens": 900}),
         Usage(prompt=100, completion=5, cached=40, cache_written=60),
     ),
-    "nothing": ({}, Usage()),
-    "counts that are null": (whole(None, None, None), Usage()),
-    "negative counts": (whole(-5, -1, -6), Usage()),
+    "nothing": ({}, UNKNOWN),
+    "counts that are null": (whole(None, None, None), UNKNOWN),
+    "negative counts": (whole(-5, -1, -6), UNKNOWN),
+    "a negative prompt": (whole(-5, 7, 2), Usage(completion=7, estimated=True)),
+    "a negative completion": (whole(5, -7, -2), Usage(prompt=5, estimated=True)),
+    "no completion": (whole(5, ...), Usage(prompt=5)),
+    "no prompt": (whole(..., 5), Usage(completion=5, estimated=True)),
+    "zeros": (whole(0, 0, 0), UNKNOWN),
     "fractions": (whole(5.0, 2.9, 8), Usage(prompt=5, completion=2)),
-    "text": (whole("5", "x", "9"), Usage()),
-    "booleans": (whole(True, False, True), Usage()),
-    "beyond any model": (whole(10**30, 1 << 41, 7), Usage()),
-    "infinite": (whole(float("inf"), float("-inf"), float("nan")), Usage()),
+    "text": (whole("5", "x", "9"), UNKNOWN),
+    "booleans": (whole(True, False, True), UNKNOWN),
+    "beyond any model": (whole(10**30, 1 << 41, 7), UNKNOWN),
+    "infinite": (whole(float("inf"), float("-inf"), float("nan")), UNKNOWN),
 }
 
 
@@ -244,7 +250,7 @@ def test_any_object_gives_counts_that_add_up(value: dict[str, Any]) -> None:
     assert read.reasoning <= read.completion
 
 
-@given(st.builds(lambda p, c, r, k, w: (p, c, r, k, w), *[st.integers(0, 1 << 30)] * 5))
+@given(st.builds(lambda p, c, r, k, w: (p, c, r, k, w), st.integers(1, 1 << 30), *[st.integers(0, 1 << 30)] * 4))
 def test_what_is_written_is_read_back(counts: tuple[int, int, int, int, int]) -> None:
     prompt, completion, reasoning, cached, written = counts
     cached = min(cached, prompt)
@@ -256,6 +262,14 @@ def test_what_is_written_is_read_back(counts: tuple[int, int, int, int, int]) ->
         cache_written=min(written, prompt - cached),
     )
     assert before == usage.from_openai(usage.as_openai(before))
+
+
+def test_what_is_unknown_is_filled_with_our_own_figures() -> None:
+    own = Usage(prompt=11, completion=12, estimated=True)
+    assert own == usage.filled(UNKNOWN, own)
+    assert Usage(prompt=3, completion=12, estimated=True) == usage.filled(Usage(prompt=3, estimated=True), own)
+    told = Usage(prompt=3)
+    assert told == usage.filled(told, own)
 
 
 @given(USAGES)

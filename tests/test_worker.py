@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
+import pathlib
 import time
+from decimal import Decimal
+from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import catalog, model
+from making import Once, attempt, catalog, model, plan
+from zurelay.claims import Claims
 from zurelay.errors import GatewayUnavailable, TooLarge, Unauthenticated
-from zurelay.limits import Refused
-from zurelay.model import Limits
-from zurelay.plan import Plan
+from zurelay.limits import Refused, Reservation
+from zurelay.model import Limits, Price
+from zurelay.plan import Plan, decode, encode
 from zurelay.ports import Record
 from zurelay.rules import Finding
+from zurelay.store import Spent
+from zurelay.usage import Usage
 from zurelay.worker import Bodies, Held, Worker
 
 LIMIT = 100
@@ -167,7 +175,7 @@ class Silent:
 
 
 def worker(workers: int = 1) -> Worker:
-    return Worker(egress_socket="/nowhere", egress_token="t", workers=workers, recorder=Silent())
+    return Worker(egress_socket="/nowhere", egress_token="t", workers=workers, recorder=Silent(), ends=Once())
 
 
 def test_before_its_configuration_a_worker_is_starting() -> None:
@@ -226,3 +234,59 @@ def test_every_request_has_its_own_id() -> None:
     ids = {Worker.new_request_id() for _ in range(100)}
     assert len(ids) == 100
     assert {"req_"} == {each[:4] for each in ids}
+
+
+class Ledger:
+    """A store and a recorder that take note of what was settled and put on record."""
+
+    def __init__(self) -> None:
+        self.settled: list[Spent] = []
+        self.records: list[Record] = []
+
+    def settle(self, _: Reservation, spent: Spent) -> None:
+        self.settled.append(spent)
+
+    def finished(self, record: Record) -> None:
+        self.records.append(record)
+
+
+PRICE = Price(input=Decimal(1), output=Decimal(10))
+ONE = attempt("first/one", price=PRICE)
+ENDS = {
+    "answered": Record(plan=plan(ONE), number=1, attempt=ONE, outcome="answered", usage=Usage(prompt=7, completion=1)),
+    "client_left": Record(plan=plan(ONE), number=1, attempt=ONE, outcome="client_left", usage=Usage(prompt=9)),
+    "failed": Record(plan=plan(ONE), number=1, attempt=ONE, outcome="failed"),
+}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(ENDS)), ids=" then ".join)
+def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds(
+    order: tuple[str, ...], tmp_path: pathlib.Path
+) -> None:
+    """Two workers, one file of ends: a verdict in the one while Envoy tells the other that the client has left."""
+    kept = Ledger()
+    workers = []
+    for _ in range(2):
+        ends = Claims(str(tmp_path / "ends"))
+        made = Worker(egress_socket="", egress_token="", workers=2, recorder=cast("Any", kept), ends=ends)
+        made.configure(catalog(model("first")).settings, (), cast("Any", kept))
+        workers.append(made)
+    for place, name in enumerate(order):
+        record = ENDS[name]
+        held = msgspec.structs.replace(record.plan, reservation=Reservation(day="2026-11-30", id="a.1"))
+        workers[place % 2].finish(msgspec.structs.replace(record, plan=held))
+    assert [order[0]] == [record.outcome for record in kept.records]
+    assert 1 == len(kept.settled)
+    assert {"answered": Decimal("0.000017"), "client_left": Decimal("0.000009"), "failed": 0}[order[0]] == (
+        kept.settled[0].usd
+    )
+
+
+def test_the_price_is_that_of_the_plan_whatever_a_reload_made_of_the_model(tmp_path: pathlib.Path) -> None:
+    kept = Ledger()
+    ends = Claims(str(tmp_path / "ends"))
+    made = Worker(egress_socket="", egress_token="", workers=1, recorder=cast("Any", kept), ends=ends)
+    made.configure(catalog(model("another")).settings, (), cast("Any", kept))
+    held = msgspec.structs.replace(plan(ONE), reservation=Reservation(day="2026-11-30"))
+    made.finish(msgspec.structs.replace(ENDS["answered"], plan=decode(encode(held))))
+    assert Decimal("0.000017") == kept.settled[0].usd

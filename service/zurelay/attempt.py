@@ -20,6 +20,7 @@ from zurelay.plan import Attempt, Past, Plan, Reason, moved_on, remaining
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
 
+_BYTES_PER_TOKEN = 4
 HELD = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
 
 
@@ -32,7 +33,10 @@ class Kind(enum.Enum):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended. `plan` is the next attempt's, on a move on; `aside` sets the route aside, in seconds."""
+    """How an attempt ended. `plan` is the next attempt's, on a move on; `aside` sets the route aside, in seconds.
+
+    `past` is what an attempt that is given up leaves on record, the last one too.
+    """
 
     kind: Kind
     body: bytes | None = None
@@ -40,9 +44,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     finish_reasons: tuple[str, ...] = ()
     error: ZurelayError | None = None
     plan: Plan | None = None
-    reason: Reason | None = None
+    past: Past | None = None
     status: int = 200
     aside: int | None = None
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the attempt is given up; None where it answers, or the mistake is the client's own."""
+        return self.past.reason if self.past is not None else None
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +81,7 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
 
     `limit` bounds what a compressed one may grow to, in bytes; `created` is Unix time, for one that is translated.
     """
+    current = plan.attempts[number - 1]
     try:
         plain = decode(body, answered.content_encoding, limit) if answered.content_encoding else body
     except ZurelayError:
@@ -81,10 +91,9 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
     if not answered.is_success:
         return _refused(plan, number, answered, plain)
     try:
-        current = plan.attempts[number - 1]
         answer = exchange.whole_answer(plain, current, plan.endpoint, stamp(plan, current, created))
     except BadAnswerError as error:
-        return _lost(plan, number, answered, error.reason)
+        return _lost(plan, number, answered, error.reason, _wasted(plan, current, plain))
     return Verdict(
         kind=Kind.ANSWER,
         body=answer.body,
@@ -92,6 +101,22 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
         finish_reasons=answer.finish_reasons,
         status=answered.status,
     )
+
+
+def _wasted(plan: Plan, current: Attempt, body: bytes) -> Usage | None:
+    """Give what an answer used that is none: what it says, else an estimate where it breaks off in the midst."""
+    told = exchange.told(current.format, (body,))
+    if told is not None or not body.lstrip().startswith(b"{") or _is_whole(body):
+        return told
+    return Usage(prompt=plan.prompt, completion=len(body) // _BYTES_PER_TOKEN, estimated=True)
+
+
+def _is_whole(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def stamp(plan: Plan, attempt: Attempt, created: int) -> Stamp:
@@ -108,7 +133,18 @@ def stamp(plan: Plan, attempt: Attempt, created: int) -> Stamp:
 class StreamAttempt:
     """A streamed answer, held until its first token. `feed` gives the verdict once, None before."""
 
-    __slots__ = ("_answered", "_decoder", "_error", "_held", "_number", "_plan", "_readable", "_seen", "_unpack")
+    __slots__ = (
+        "_answered",
+        "_decoder",
+        "_error",
+        "_held",
+        "_number",
+        "_plan",
+        "_readable",
+        "_seen",
+        "_told",
+        "_unpack",
+    )
 
     def __init__(self, plan: Plan, number: int, answered: Answered) -> None:
         self._plan = plan
@@ -118,6 +154,7 @@ class StreamAttempt:
         self._unpack: ContentDecoder | None = None
         self._seen = exchange.seen(plan.attempts[number - 1].format)
         self._readable = True
+        self._told: list[bytes] = []  # the events that speak of usage
         self._error = bytearray()
         self._held = 0
         if answered.content_encoding:
@@ -158,6 +195,8 @@ class StreamAttempt:
         if end and rest is not None:
             events.append(rest)
         for event in events:
+            if event.data is not None and b'"usage"' in event.data:
+                self._told.append(event.data)
             found = self._seen(event.name, event.data)
             if found is chunk.Seen.TOKEN:
                 return Verdict(kind=Kind.ANSWER, status=self._answered.status)
@@ -174,7 +213,8 @@ class StreamAttempt:
         return self._lost(Reason.TOO_LARGE)
 
     def _lost(self, reason: Reason) -> Verdict:
-        return _lost(self._plan, self._number, self._answered, reason)
+        wasted = exchange.told(self._plan.attempts[self._number - 1].format, self._told)
+        return _lost(self._plan, self._number, self._answered, reason, wasted)
 
 
 _REASONS = {
@@ -191,15 +231,16 @@ def _refused(plan: Plan, number: int, answered: Answered, body: bytes) -> Verdic
     reason = refusal.reason(answered.status, error, named=attempt.named)
     if reason is None:
         return _fail(_client_mistake(answered.status, error), answered)
+    past = _past(attempt, number, answered, reason)
     last = not remaining(plan, number, reason)
     if last and reason is Reason.CONTEXT_LENGTH and (attempt.named or _all_about_length(plan, number)):
-        return _fail(_too_long(error), answered, reason)
-    return _on_or_out(plan, _past(attempt, number, answered, reason), answered)
+        return _fail(_too_long(error), answered, past)
+    return _on_or_out(plan, past, answered)
 
 
-def _lost(plan: Plan, number: int, answered: Answered, reason: Reason) -> Verdict:
-    """Judge a success that was none."""
-    return _on_or_out(plan, _past(plan.attempts[number - 1], number, answered, reason), answered)
+def _lost(plan: Plan, number: int, answered: Answered, reason: Reason, wasted: Usage | None = None) -> Verdict:
+    """Judge a success that was none; it has `wasted` so much."""
+    return _on_or_out(plan, _past(plan.attempts[number - 1], number, answered, reason, wasted), answered)
 
 
 def _on_or_out(plan: Plan, past: Past, answered: Answered) -> Verdict:
@@ -207,21 +248,22 @@ def _on_or_out(plan: Plan, past: Past, answered: Answered) -> Verdict:
     aside = _aside(answered)
     if rest:
         moved = moved_on(plan, past, rest)
-        return Verdict(kind=Kind.MOVE_ON, plan=moved, reason=past.reason, status=answered.status, aside=aside)
-    return _fail(unavailable((*plan.past, past), past.number), answered, past.reason)
+        return Verdict(kind=Kind.MOVE_ON, plan=moved, past=past, status=answered.status, aside=aside)
+    return _fail(unavailable((*plan.past, past), past.number), answered, past)
 
 
-def _fail(error: ZurelayError, answered: Answered, reason: Reason | None = None) -> Verdict:
-    return Verdict(kind=Kind.FAIL, error=error, reason=reason, status=answered.status, aside=_aside(answered))
+def _fail(error: ZurelayError, answered: Answered, past: Past | None = None) -> Verdict:
+    return Verdict(kind=Kind.FAIL, error=error, past=past, status=answered.status, aside=_aside(answered))
 
 
-def _past(attempt: Attempt, number: int, answered: Answered, reason: Reason) -> Past:
+def _past(attempt: Attempt, number: int, answered: Answered, reason: Reason, wasted: Usage | None = None) -> Past:
     return Past(
         number=number,
         cluster=attempt.cluster,
         reason=reason,
         status=answered.status,
         retry_after=answered.retry_after,
+        usage=wasted,
     )
 
 

@@ -15,7 +15,7 @@ from zurelay.jsonedit import Document
 from zurelay.model import Format
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import ROUTE
+from zurelay.relay import PAST, ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -93,7 +93,7 @@ class WholeProcessor:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
-        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body))
+        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body, judged=True))
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -148,10 +148,11 @@ class StreamProcessor(WholeProcessor):
         if verdict.kind is Kind.MOVE_ON:
             return moving_on(verdict, head, self._number, self.suffix)
         if verdict.error is not None:
-            shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error)}
+            past = tried(plan.given_up(planned, verdict.past))
+            shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error), **past}
             shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
-        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster}
+        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster, **tried(planned)}
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         return Mutation(headers=shown, removed=kept)
 
@@ -168,7 +169,7 @@ def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
     """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
     shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
     if planned.stream:  # the relay writes what the client sees
-        shown[wire.FAILURE] = failure.encode(error)
+        shown |= {wire.FAILURE: failure.encode(error), **tried(planned)}
     return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
 
 
@@ -190,6 +191,11 @@ def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
     if current.shown_effort is not None:
         found["x-zurelay-reasoning-effort"] = current.shown_effort
     return found
+
+
+def tried(planned: Plan) -> dict[str, str]:
+    """Tell the relay what was given up."""
+    return {PAST: plan.encode_past(planned.past)} if planned.past else {}
 
 
 def stale(head: Head, shown: dict[str, str]) -> list[str]:
@@ -215,7 +221,7 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
         **error.headers(),
     }
     if following.stream:
-        shown[wire.FAILURE] = failure.encode(error)
+        shown |= {wire.FAILURE: failure.encode(error), **tried(following)}
     return Mutation(
         headers=shown,
         removed=stale(head, shown),
@@ -233,13 +239,17 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
     if planned.stream or verdict.kind is Kind.MOVE_ON:
         return
+    current = planned.attempts[number - 1]
+    usage = None
+    if verdict.body is not None:
+        usage = settlement.used(planned, current, verdict.usage, settlement.tokens(len(verdict.body)))
     worker.finish(
         Record(
-            plan=planned,
+            plan=plan.given_up(planned, verdict.past),
             number=number,
-            attempt=planned.attempts[number - 1],
-            outcome="answered" if verdict.kind is Kind.ANSWER else "refused",
-            usage=settlement.used(planned, verdict.usage, verdict.body),
+            attempt=current,
+            outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
+            usage=usage,
             finish_reasons=verdict.finish_reasons,
         )
     )

@@ -61,6 +61,7 @@ def attempts_of(
             max_output=model.max_output,
             rename=route.params.rename,
             drop=route.params.drop,
+            price=model.price,
         )
         for route in ready or routes
     ]

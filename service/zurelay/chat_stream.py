@@ -111,9 +111,16 @@ class ChatStream:
         unreported = -(-(self._spoken - self._counted) // _BYTES_PER_TOKEN)
         if self.usage is None:
             return Usage(prompt=prompt(), completion=unreported, estimated=True)
-        if not unreported:
-            return self.usage
-        return msgspec.structs.replace(self.usage, completion=self.usage.completion + unreported, estimated=True)
+        known = self.usage
+        if not unreported and not known.estimated:
+            return known
+        completion = known.completion + unreported
+        return msgspec.structs.replace(known, prompt=known.prompt or prompt(), completion=completion, estimated=True)
+
+    @property
+    def said(self) -> int:
+        """How many tokens the model has said, estimated."""
+        return -(-self._spoken // _BYTES_PER_TOKEN)
 
     def usage_chunk(self, prompt: Callable[[], int]) -> bytes:
         """The last chunk before [DONE] for a client that asked for usage: no choices, only what was used."""
@@ -149,7 +156,8 @@ class ChatStream:
         if value is not None:
             self.usage = usage.from_openai(value)
             self._usage_raw = raw
-            self._counted = self._spoken
+            if self.usage.completion:
+                self._counted = self._spoken
 
     def _with_model(self, event: Event, data: bytes, named: object) -> bytes:
         """Replace the model's name where it stood in the chunk before; learn the place when it isn't there.

@@ -5,12 +5,12 @@ One entry a pair; the rest of the house asks here, and knows of no format.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import msgspec
 
-from zurelay import chunk, message_event, messages_answer, messages_body, openai_answer, rewrite
+from zurelay import chunk, message_event, messages_answer, messages_body, openai_answer, rewrite, usage
 from zurelay.chat_stream import ChatStream
 from zurelay.errors import InvalidRequest
 from zurelay.formats import (
@@ -19,6 +19,7 @@ from zurelay.formats import (
     Target,
     answer_chat_to_messages,
     answer_messages_to_chat,
+    anthropic_usage,
     request_chat_to_messages,
     request_messages_to_chat,
     stream_chat_to_messages,
@@ -50,6 +51,10 @@ class AnswerStream(Protocol):
     def wants_usage(self) -> bool:
         """Whether `usage_chunk` goes before the end."""
 
+    @property
+    def said(self) -> int:
+        """How many tokens the model has said, estimated."""
+
     def feed(self, event: Event) -> bytes:
         """Take one event; give the client's bytes. StreamError where it is none."""
 
@@ -73,6 +78,33 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def seen(format: Format) -> Callable[[str, bytes | None], chunk.Seen]:
     """Give how events of a provider's stream are read by one who waits for the first token."""
     return chunk.seen if format is Format.OPENAI else message_event.seen
+
+
+class _Told(msgspec.Struct):
+    """What an answer or an event of one may say of its usage; a Messages stream's head says it inside the message."""
+
+    usage: Any = None
+    message: Any = None
+
+
+_TOLD = msgspec.json.Decoder(_Told)
+
+
+def told(format: Format, pieces: Iterable[bytes]) -> Usage | None:
+    """Give the usage that the pieces of an answer that failed tell of, an event or the whole each; None where none."""
+    counts: dict[str, Any] = {}
+    for piece in pieces:
+        try:
+            found = _TOLD.decode(piece)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            continue
+        inner = found.message.get("usage") if isinstance(found.message, dict) else None
+        for each in (inner, found.usage):
+            if isinstance(each, dict):
+                counts = anthropic_usage.merged(counts, each)
+    if not counts:
+        return None
+    return usage.from_openai(counts) if format is Format.OPENAI else anthropic_usage.from_anthropic(counts)
 
 
 def request_body(document: Document, attempt: Attempt, endpoint: Endpoint) -> bytes:

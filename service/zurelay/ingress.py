@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import logging
 from typing import Any
@@ -9,7 +10,21 @@ from typing import Any
 import grpc.aio
 import msgspec
 
-from zurelay import admission, decide, encoding, envoy, exchange, explain, headers, listing, paths, plan, rewrite, wire
+from zurelay import (
+    admission,
+    decide,
+    encoding,
+    envoy,
+    exchange,
+    explain,
+    headers,
+    listing,
+    paths,
+    plan,
+    rewrite,
+    settlement,
+    wire,
+)
 from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
@@ -20,6 +35,7 @@ from zurelay.model import Endpoint
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
+from zurelay.ports import Record
 from zurelay.relaying import Relaying, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
@@ -114,7 +130,7 @@ class Ingress:
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head, keepalive=keepalive)
             else:
-                await self._hand_on(request, planned, head)
+                await self._hand_over(request, planned, head)
                 stays = len(request.document.data) >= _LARGE or holds(planned)
                 del request  # Envoy has it now
                 if stays:
@@ -175,6 +191,17 @@ class Ingress:
             else:
                 ended = True
         return b"".join(pieces)
+
+    async def _hand_over(self, request: ChatRequest, planned: Plan, head: Head) -> None:
+        """Hand the request on. From then on Envoy knows when it ends; where that fails, it ends here."""
+        try:
+            await self._hand_on(request, planned, head)
+        except ZurelayError:
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED))
+            raise
+        except asyncio.CancelledError:
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT))
+            raise
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
         """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""

@@ -11,16 +11,10 @@ from zurelay.limits import Refused
 from zurelay.moments import SECOND, seconds
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.tried import Tried, tried
+from zurelay.tried import tried
 from zurelay.usage import Usage
 
 _MILLISECONDS = 1_000
-
-
-class _GivenUp(msgspec.Struct, kw_only=True, omit_defaults=True):
-    route: str
-    reason: str
-    status: int = 0
 
 
 class _Request(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -37,7 +31,7 @@ class _Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     stream: bool
     outcome: str
     attempts: int
-    given_up: list[_GivenUp] = []
+    given_up: list[str] = []
     finish_reasons: tuple[str, ...] = ()
     usage: Usage | None = None
     workload: str = ""
@@ -47,6 +41,7 @@ class _Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     total_ms: float | None = None
     opened_early: bool = False
     keepalives: int = 0
+    why: str = ""
 
 
 class _Refused(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -93,7 +88,7 @@ def request(record: Record, now: int) -> bytes:
         stream=plan.stream,
         outcome=record.outcome,
         attempts=record.number,
-        given_up=[_given_up(one) for one in tried(record) if one.error],
+        given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in tried(record) if one.error],
         finish_reasons=record.finish_reasons,
         usage=record.usage,
         workload=plan.workload,
@@ -103,12 +98,9 @@ def request(record: Record, now: int) -> bytes:
         total_ms=_milliseconds(plan.began, moments.ended),
         opened_early=bool(moments.opened),
         keepalives=moments.keepalives,
+        why=record.why,
     )
     return _encode(line)
-
-
-def _given_up(one: Tried) -> _GivenUp:
-    return _GivenUp(route=one.attempt.cluster, reason=one.reason or one.error, status=one.status)
 
 
 def refusal(given: Refusal, now: int) -> bytes:

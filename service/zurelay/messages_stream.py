@@ -68,12 +68,16 @@ class MessagesStream:
     def estimate(self, prompt: Callable[[], int]) -> Usage:
         """Give the provider's usage; where the answer broke off, an estimate of what was said."""
         known = anthropic_usage.from_anthropic(self._counts)
-        if self._reported:
+        if self._reported and not known.estimated:
             return known
-        said = -(-self._spoken // _BYTES_PER_TOKEN)
         return msgspec.structs.replace(
-            known, prompt=known.prompt or prompt(), completion=max(known.completion, said), estimated=True
+            known, prompt=known.prompt or prompt(), completion=max(known.completion, self.said), estimated=True
         )
+
+    @property
+    def said(self) -> int:
+        """How many tokens the model has said, estimated."""
+        return -(-self._spoken // _BYTES_PER_TOKEN)
 
     def usage_chunk(self, prompt: Callable[[], int]) -> bytes:  # noqa: ARG002  # the seam's signature
         """Give nothing: message_delta has the usage."""

@@ -17,7 +17,6 @@ REST = 10**12  # in a millionth of a USD
 
 ZERO = Decimal(0)
 _PER_MILLION = -6
-_ABSURD = 10  # windows: no model reads and writes ten times its window in one answer
 # Wide enough for any tokens that a record may hold at any price, and an error rather than a rounding beyond that.
 _EXACT = decimal.Context(prec=100, traps=[decimal.Inexact, decimal.InvalidOperation, decimal.Overflow])
 
@@ -45,9 +44,15 @@ def estimate(prices: Iterable[Price | None], prompt: int, output: int) -> Decima
     return max((cost(price, usage) for price in prices if price is not None), default=ZERO)
 
 
-def believable(usage: Usage, window: int, otherwise: Usage) -> Usage:
-    """Give a provider's figures, or our own estimate where theirs are far beyond what the model can do."""
-    return usage if usage.total <= _ABSURD * window else msgspec.structs.replace(otherwise, estimated=True)
+def believable(usage: Usage, *, most_prompt: int, most_output: int, otherwise: Usage) -> Usage:
+    """Give a provider's figures; in place of one that is beyond what the model can do, our own estimate."""
+    if usage.prompt > most_prompt:
+        prompt = min(otherwise.prompt, most_prompt)
+        usage = msgspec.structs.replace(usage, prompt=prompt, cached=0, cache_written=0, estimated=True)
+    if usage.completion > most_output:
+        completion = min(otherwise.completion, most_output)
+        usage = msgspec.structs.replace(usage, completion=completion, reasoning=0, estimated=True)
+    return usage
 
 
 class Ending(enum.Enum):

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from zurelay.limits import Reservation
-from zurelay.model import Endpoint, Format
+from zurelay.model import Endpoint, Format, Price
 from zurelay.trace_context import Trace
+from zurelay.usage import Usage
 
 MOST_ATTEMPTS = 12  # SPEC 5
 REFUSE = "refuse"  # the cluster that refuses every connection: what a plan that got shorter is filled up with
@@ -52,16 +53,21 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     max_output: int | None = None
     rename: dict[str, str] = {}
     drop: tuple[str, ...] = ()
+    price: Price | None = None
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What an attempt that was answered and given up left on record. Its times are nanoseconds since 1970, 0 unknown."""
+    """What an attempt that was answered and given up left on record. `usage` is what it used, where that is known.
+
+    `began` and `ended` are nanoseconds since 1970, 0 where nobody saw.
+    """
 
     number: int
     cluster: str
     reason: Reason
     status: int
     retry_after: int | None = None
+    usage: Usage | None = None
     began: int = 0
     ended: int = 0
 
@@ -151,6 +157,16 @@ def moved_on(plan: Plan, past: Past, rest: tuple[Attempt, ...]) -> Plan:
     return msgspec.structs.replace(plan, attempts=attempts, past=(*plan.past, past))
 
 
+def given_up(plan: Plan, past: Past | None) -> Plan:
+    """Give the plan with one more attempt on record, where nothing comes after it."""
+    return plan if past is None else msgspec.structs.replace(plan, past=(*plan.past, past))
+
+
+def discarded(plan: Plan) -> list[tuple[Attempt, Usage]]:
+    """List the attempts that were given up though they had used something, each with that."""
+    return [(plan.attempts[past.number - 1], past.usage) for past in plan.past if past.usage is not None]
+
+
 def groups(plan: Plan, suffix: str, first: str | None = None) -> list[str]:
     """Name the cluster of each attempt; a plan that got shorter is filled up with the one that refuses.
 
@@ -164,6 +180,19 @@ def groups(plan: Plan, suffix: str, first: str | None = None) -> list[str]:
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Plan)
+
+
+_past_decoder = msgspec.json.Decoder(tuple[Past, ...])
+
+
+def encode_past(past: tuple[Past, ...]) -> str:
+    """Write what was given up as one line of ASCII: what may stand in a header."""
+    return _encoder.encode(past).decode()
+
+
+def decode_past(text: str) -> tuple[Past, ...]:
+    """Read what `encode_past` wrote."""
+    return _past_decoder.decode(text)
 
 
 def encode(plan: Plan) -> bytes:

@@ -19,9 +19,10 @@ from zurelay.usage import Usage
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request.
 
-    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one word; `spent` is who pays.
-    `reason` is why the last attempt failed, `status` its provider's; `response_model` is what the provider calls the
-    model; `content` is what was asked and answered, where that is captured.
+    `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one of settlement's words, `why` is
+    what Envoy says of it; `spent` is who pays. `reason` is why the last attempt failed, `status` its provider's;
+    `response_model` is what the provider calls the model; `content` is what was asked and answered, where that is
+    captured.
     """
 
     plan: Plan
@@ -31,6 +32,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     finish_reasons: tuple[str, ...] = ()
     spent: Spent | None = None
+    why: str = ""
     moments: Moments = Moments()
     reason: str = ""
     status: int = 0
@@ -51,6 +53,13 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     workload: str = ""
     trace: Trace | None = None
+
+
+class Ends(Protocol):
+    """Where it is known which requests have been put on record, whoever did it."""
+
+    def claim(self, name: str) -> bool:
+        """Claim a request's end; False where somebody has."""
 
 
 class Recorder(Protocol):

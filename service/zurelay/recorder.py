@@ -42,6 +42,9 @@ class LogRecorder:
 
     def configure(self, settings: Settings, exporter: Exporter | None) -> None:
         """Put a configuration in force; the exporter of the one before is the caller's to close."""
+        if self._exporter is not None and self._exporter is not exporter:
+            for signal, dropped in self._exporter.dropped.items():
+                self.tally.add(families.TELEMETRY_DROPPED, (signal.value,), dropped)
         self._exporter = exporter
         keep = settings.telemetry.keep
         self._rule = Rule(errors=Keep.ERRORS in keep, fallbacks=Keep.FALLBACKS in keep)

@@ -122,6 +122,11 @@ class Relay:
         return self._stream.estimate(self._estimate_prompt) if self._stream is not None else None
 
     @property
+    def said(self) -> int:
+        """How many tokens the model has said so far, estimated."""
+        return self._stream.said if self._stream is not None else 0
+
+    @property
     def finish_reasons(self) -> tuple[str, ...]:
         """Why the choices ended, as far as they have."""
         return tuple(self._stream.finish_reasons) if self._stream is not None else ()
@@ -252,7 +257,7 @@ class Relay:
 
 def answer_headers(plan: Plan, head: Mapping[str, str]) -> dict[str, str]:
     """The client's headers of a stream that an attempt answers: ours, and SSE's."""
-    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-") and name != ROUTE}
+    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-") and name not in _FOR_US}
     return {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache",
@@ -281,6 +286,8 @@ def early_headers(plan: Plan) -> dict[str, str]:
 ATTEMPTS = "x-zurelay-attempts"
 ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
+PAST = "x-zurelay-past"  # the header that tells which attempts were given up
+_FOR_US = frozenset({ROUTE, PAST})
 
 
 def _is_cut(rest: Event) -> bool:

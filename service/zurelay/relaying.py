@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import grpc.aio
+import msgspec
 
-from zurelay import exchange, failure, headers, rewrite, sse, wire
+from zurelay import exchange, failure, headers, rewrite, settlement, sse, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
 from zurelay.errors import InvalidRequest
 from zurelay.model import Endpoint
-from zurelay.plan import Attempt, Plan, encode
+from zurelay.plan import Attempt, Plan, decode_past, encode
 from zurelay.ports import Record
-from zurelay.relay import ATTEMPTS, FAILURE, ROUTE, Outcome, Output, Relay, Times
+from zurelay.relay import ATTEMPTS, FAILURE, PAST, ROUTE, Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
@@ -156,17 +157,24 @@ class Relaying:
 
     def _record(self, relay: Relay) -> None:
         left = relay.outcome is Outcome.UNDER_WAY
-        number = self._answer.headers.get("x-zurelay-attempts", "0") if self._answer is not None else "0"
+        head = self._answer.headers if self._answer is not None else {}
+        answering = self._answering(head)
+        usage = settlement.used(self._plan, answering, relay.usage, relay.said) if answering is not None else None
+        if left and usage is None:  # which attempt was under way nobody says here: the first one, mostly
+            answering, usage = self._plan.attempts[0], settlement.left_unanswered(self._plan)
         self._worker.finish(
             Record(
-                plan=self._plan,
-                number=int(number),
-                attempt=self._answering(self._answer.headers) if self._answer is not None else None,
-                outcome="client_left" if left else relay.outcome.value,
-                usage=relay.usage,
+                plan=self._with_past(head.get(PAST)),
+                number=int(head.get(ATTEMPTS, "0")),
+                attempt=answering,
+                outcome=settlement.CLIENT_LEFT if left else relay.outcome.value,
+                usage=usage,
                 finish_reasons=relay.finish_reasons,
             )
         )
+
+    def _with_past(self, told: str | None) -> Plan:
+        return msgspec.structs.replace(self._plan, past=decode_past(told)) if told else self._plan
 
 
 def wants_keepalive(head: Head) -> bool:

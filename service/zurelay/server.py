@@ -10,18 +10,22 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import grpc.aio
 import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from zurelay import keysfile, settings, stores
+from zurelay.claims import Claims
+from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
+from zurelay.tally import Sample
 from zurelay.worker import Worker
 
 _log = logging.getLogger("zurelay")
@@ -50,7 +54,7 @@ class Reply(msgspec.Struct, kw_only=True):
 
     op: str
     problem: str | None = None
-    counters: dict[str, float] = {}
+    samples: Sequence[Sample] = ()
 
 
 class WorkerServer:
@@ -69,7 +73,7 @@ class WorkerServer:
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
         server = grpc.aio.server(options=_OPTIONS)  # made here: it belongs to the loop that runs
-        server.add_generic_rpc_handlers((Processor(self._worker).handlers(),))
+        server.add_generic_rpc_handlers((Processor(self._worker).handlers(), LogService(self._worker).handlers()))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         self._server = server
         reader = await _standard_input()
@@ -88,7 +92,7 @@ class WorkerServer:
             await self._health.enter_graceful_shutdown()
             return Reply(op="draining")
         if command.op == "report":
-            return Reply(op="report", counters=self._recorder.counters())
+            return Reply(op="report", samples=self._recorder.samples())
         return Reply(op="problem", problem=f"no such command: {command.op}")
 
     async def _configure(self, command: Command) -> Reply:
@@ -158,5 +162,11 @@ def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> No
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(egress_socket=egress_socket, egress_token=egress_token, workers=workers, recorder=recorder)
+    worker = Worker(
+        egress_socket=egress_socket,
+        egress_token=egress_token,
+        workers=workers,
+        recorder=recorder,
+        ends=Claims(str(Path(egress_socket).with_name("ends"))),
+    )
     asyncio.run(WorkerServer(socket, worker, recorder).run())

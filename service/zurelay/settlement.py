@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from zurelay import money
-from zurelay.model import Endpoint, Price
+from decimal import Decimal
+
+from zurelay import money, plan
+from zurelay.model import Endpoint
 from zurelay.money import Ending
 from zurelay.plan import Attempt, Plan
 from zurelay.store import Spent
-from zurelay.usage import Usage
+from zurelay.usage import Usage, filled
 
-ANSWERED, CLIENT_LEFT, REFUSED = "answered", "client_left", "refused"  # outcomes; all others are failures too
+# Outcomes; all but the first two are failures.
+ANSWERED, CLIENT_LEFT, REFUSED, FAILED, BROKEN = "answered", "client_left", "refused", "failed", "broken"
 _ENDINGS = {ANSWERED: Ending.ANSWERED, CLIENT_LEFT: Ending.CLIENT_LEFT}
+_UNANSWERED = frozenset({REFUSED, FAILED})
 BYTES_PER_TOKEN = 4
+_MOST_OUTPUT = 10  # windows: several choices may write more than one window holds, none so many
 
 
-def spent(plan: Plan, attempt: Attempt | None, outcome: str, usage: Usage | None, price: Price | None) -> Spent:
-    """Settle a request that ended with `outcome`; `price` is that of the model of `attempt`, which ended it."""
+def spent(planned: Plan, attempt: Attempt | None, outcome: str, usage: Usage | None) -> Spent:
+    """Settle a request that `attempt` ended with `outcome`; what attempts before it used is ours."""
     ending = _ENDINGS.get(outcome, Ending.FAILED)
-    if plan.endpoint is Endpoint.COUNT_TOKENS:  # no model ran
+    if planned.endpoint is Endpoint.COUNT_TOKENS:  # no model ran
         usage = None
-    if usage is not None and attempt is not None:
-        usage = money.believable(usage, attempt.window, Usage(prompt=plan.prompt, completion=plan.output))
-    charged = money.charge(ending, price, usage)
+    charged = money.charge(ending, attempt.price if attempt is not None else None, usage, _discarded(planned))
     return Spent(
-        key=plan.key or "",
-        workload=plan.workload,
-        model=attempt.model if attempt is not None and outcome != REFUSED else "",
+        key=planned.key or "",
+        workload=planned.workload,
+        model=attempt.model if attempt is not None and outcome not in _UNANSWERED else "",
         usage=charged.usage,
         usd=charged.usd,
         ours=charged.ours,
@@ -33,8 +36,34 @@ def spent(plan: Plan, attempt: Attempt | None, outcome: str, usage: Usage | None
     )
 
 
-def used(plan: Plan, usage: Usage | None, answer: bytes | None) -> Usage | None:
-    """Give what a complete answer used, estimated where its provider didn't say; None where there is no answer."""
-    if usage is not None or answer is None:
-        return usage
-    return Usage(prompt=plan.prompt, completion=len(answer) // BYTES_PER_TOKEN + 1, estimated=True)
+def _discarded(planned: Plan) -> list[Decimal]:
+    if planned.endpoint is Endpoint.COUNT_TOKENS:
+        return []
+    return [
+        money.cost(attempt.price, used(planned, attempt, usage, 0))
+        for attempt, usage in plan.discarded(planned)
+        if attempt.price is not None
+    ]
+
+
+def used(planned: Plan, attempt: Attempt, usage: Usage | None, said: int) -> Usage:
+    """Give what an answer used as far as its provider can be believed, else our estimate; it `said` so many tokens."""
+    own = Usage(prompt=planned.prompt, completion=said, estimated=True)
+    if usage is None:
+        return own
+    window = attempt.window
+    most_output = max(attempt.max_output or 0, window, min(planned.output, _MOST_OUTPUT * window))
+    return money.believable(filled(usage, own), most_prompt=window, most_output=most_output, otherwise=own)
+
+
+def left_unanswered(planned: Plan) -> Usage:
+    """Give what a client pays that leaves before it sees an answer: its prompt, which a model has been given.
+
+    How much the model has written by then nobody says.
+    """
+    return Usage(prompt=planned.prompt, estimated=True)
+
+
+def tokens(size: int) -> int:
+    """Estimate the tokens of so many bytes of an answer."""
+    return size // BYTES_PER_TOKEN + 1

@@ -88,13 +88,17 @@ class TranslatedStream:
     def estimate(self, prompt: Callable[[], int]) -> Usage:
         """Give the provider's usage; where the answer broke off, or the provider didn't say, an estimate."""
         used = self._translator.usage
-        if used is not None and self.done:
+        if used is not None and self.done and not used.estimated:
             return used
         known = used or Usage()
-        said = -(-self._translator.spoken // _BYTES_PER_TOKEN)
         return msgspec.structs.replace(
-            known, prompt=known.prompt or prompt(), completion=max(known.completion, said), estimated=True
+            known, prompt=known.prompt or prompt(), completion=max(known.completion, self.said), estimated=True
         )
+
+    @property
+    def said(self) -> int:
+        """How many tokens the model has said, estimated."""
+        return -(-self._translator.spoken // _BYTES_PER_TOKEN)
 
     def usage_chunk(self, prompt: Callable[[], int]) -> bytes:
         """Give the last chunk before the end, for a client that asked for usage."""

@@ -13,7 +13,7 @@ import msgspec
 from zurelay import money
 from zurelay.plan import Attempt, Past, Plan
 from zurelay.ports import Record
-from zurelay.settlement import ANSWERED, CLIENT_LEFT
+from zurelay.settlement import ANSWERED, CLIENT_LEFT, FAILED
 
 UNSEEN = "no_answer"
 _CLIENT_ERROR = 400
@@ -37,14 +37,15 @@ def tried(record: Record) -> list[Tried]:
     """List the attempts that were made, in order."""
     plan = record.plan
     by_number = {past.number: past for past in plan.past}
-    # What ended it is on record as given up too, where the last attempt failed.
-    made = max([record.number, *by_number], default=0)
+    # A client that leaves before any answer leaves an attempt under way whose number nobody says: the first, mostly.
+    last = record.number or (1 if record.attempt is not None else 0)
+    made = max([last, *by_number], default=0)
     found: list[Tried] = []
     then = plan.decided or plan.began
     for number in range(1, made + 1):
         past = by_number.get(number)
-        if number == record.number and record.attempt is not None:
-            found.append(_last(record, past, then))
+        if number == last and record.attempt is not None:
+            found.append(_last(record, record.attempt, past, (number, then)))
         elif past is not None:
             found.append(_given_up(plan, past, then))
         else:
@@ -53,21 +54,20 @@ def tried(record: Record) -> list[Tried]:
     return found
 
 
-def _last(record: Record, past: Past | None, then: int) -> Tried:
-    attempt = record.attempt
-    if attempt is None:
-        raise ValueError("nothing ended this request")
+def _last(record: Record, attempt: Attempt, past: Past | None, place: tuple[int, int]) -> Tried:
+    number, then = place
     failed = record.outcome not in (ANSWERED, CLIENT_LEFT)
     reason = past.reason.value if past is not None else record.reason
     status = past.status if past is not None else record.status
+    unseen = UNSEEN if record.outcome == FAILED else record.outcome
     return Tried(
         attempt=attempt,
-        number=record.number,
-        began=record.moments.began or then,
+        number=number,
+        began=(past.began if past is not None else 0) or record.moments.began or then,
         ended=record.moments.ended,
-        reason=reason if failed else "",
+        reason=(reason or unseen) if failed else "",
         status=status,
-        error=error_type(status, reason or record.outcome) if failed else "",
+        error=error_type(status, reason or unseen) if failed else "",
         ends=True,
     )
 
@@ -99,8 +99,8 @@ def _unseen(record: Record, number: int, then: int, following: Past | None) -> T
         number=number,
         began=then,
         ended=after or record.moments.ended,
-        reason=record.reason if number == record.number and record.reason else UNSEEN,
-        error=record.reason if number == record.number and record.reason else UNSEEN,
+        reason=UNSEEN,
+        error=UNSEEN,
         ends=number == record.number,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -14,7 +14,10 @@ _MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mist
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Token counts. `prompt` includes cached and cache-written ones, `completion` includes reasoning."""
+    """Token counts. `prompt` includes cached and cache-written ones, `completion` includes reasoning.
+
+    `estimated`: not all of it is the provider's word. As read from a provider, a count that is 0 then isn't known.
+    """
 
     prompt: int = 0
     completion: int = 0
@@ -51,7 +54,16 @@ def from_openai(value: Mapping[str, Any]) -> Usage:
         cached=cached,
         cache_written=min(written, prompt - cached),
         reasoning=reasoning,
+        estimated=not prompt or is_no_count(value.get("completion_tokens")),
     )
+
+
+def filled(usage: Usage, own: Usage) -> Usage:
+    """Put our own figures where a provider's usage leaves something unknown."""
+    if not usage.estimated:
+        return usage
+    prompt, completion = usage.prompt or own.prompt, usage.completion or own.completion
+    return msgspec.structs.replace(usage, prompt=prompt, completion=completion)
 
 
 def as_openai(usage: Usage) -> dict[str, Any]:
@@ -109,10 +121,21 @@ def _is(found: Any, count: int) -> bool:
 
 
 def _count(value: Mapping[str, Any], name: str) -> int:
-    found = value.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= _MOST_TOKENS:
-        return 0
-    return int(found)
+    return count(value.get(name))
+
+
+def count(found: object) -> int:
+    """Read a count; 0 for what is none."""
+    return int(found) if _counts_something(found) else 0
+
+
+def is_no_count(found: object) -> bool:
+    """Tell that something stands where a count should: negative, of another type, or beyond any model."""
+    return found is not None and not _counts_something(found)
+
+
+def _counts_something(found: object) -> TypeGuard[int | float]:
+    return not isinstance(found, bool) and isinstance(found, int | float) and 0 <= found <= _MOST_TOKENS
 
 
 def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -9,8 +9,9 @@ from google.protobuf import any_pb2
 
 from zurelay import attempt
 from zurelay import plan as plans
+from zurelay.access_log import Entry
 from zurelay.plan import Plan
-from zurelay.protos import core_pb2, ext_proc_pb2, priority_group_pb2
+from zurelay.protos import accesslog_pb2, core_pb2, ext_proc_pb2, priority_group_pb2
 
 Request = ext_proc_pb2.ProcessingRequest
 _Response = ext_proc_pb2.ProcessingResponse
@@ -19,6 +20,8 @@ NAMESPACE = "zurelay"  # of dynamic metadata
 MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy looks for
 FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
+_JUDGED = "judged"  # in our namespace: whether an attempt has put the request's end on record, _YES or _NO
+_YES, _NO = "yes", "no"  # listeners.yaml looks for the latter
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
 PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
@@ -45,6 +48,20 @@ def metadata(request: Request) -> dict[str, str]:
     """Read the strings of our namespace that came with a message."""
     fields = request.metadata_context.filter_metadata[NAMESPACE].fields
     return {name: value.string_value for name, value in fields.items()}
+
+
+def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
+    """Read an access log entry of a request that had a plan."""
+    common, response = logged.common_properties, logged.response
+    flags = common.response_flags
+    return Entry(
+        plan=plans.decode(common.metadata.filter_metadata[NAMESPACE].fields["plan"].string_value),
+        tries=common.upstream_request_attempt_count,
+        status=response.response_code.value,
+        cut=flags.downstream_connection_termination or flags.downstream_remote_reset,
+        sent=common.HasField("time_to_last_upstream_tx_byte"),
+        details=response.response_code_details,
+    )
 
 
 def planned(
@@ -91,6 +108,15 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Ite
     # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
     fields["tries"].string_value = str(min(len(plan.attempts), plan.length))
     fields["retry_after"].string_value = str(attempt.wait(plan.past))
+    if plan.past:
+        fields["past"].string_value = plans.encode_past(plan.past)
+    for name, value in plan.standing.items():
+        fields[name].string_value = value
+    fields[_JUDGED].string_value = _NO
+
+
+def _set_judged(response: ext_proc_pb2.ProcessingResponse) -> None:
+    response.dynamic_metadata.fields[NAMESPACE].struct_value.fields[_JUDGED].string_value = _YES
 
 
 def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
@@ -111,8 +137,9 @@ def body_pieces(body: bytes) -> Iterable[bytes]:
 
 
 def immediate(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Answer the client at once, without a provider."""
+    """Answer the client at once, without a provider: whoever does has put the request's end on record."""
     response = _Response()
+    _set_judged(response)
     answer = response.immediate_response
     answer.status.code = status  # type: ignore[assignment]  # the enum lists few of HTTP's codes
     _set_headers(answer.headers, headers)
@@ -164,13 +191,17 @@ def attempt_body(body: bytes) -> bytes:
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next."""
+    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next.
+
+    `judged`: nothing comes next, and the request's end is on record.
+    """
 
     headers: dict[str, str]
     removed: list[str]
     body: bytes | None = None
     plan: Plan | None = None
     groups: list[str] = []
+    judged: bool = False
 
 
 def response_headers(mutation: Mutation | None = None) -> bytes:
@@ -199,6 +230,8 @@ def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.Comm
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
     if mutation.plan is not None:
         _set_plan(response, mutation.plan, mutation.groups)
+    if mutation.judged:
+        _set_judged(response)
 
 
 PASS_HEADERS = response_headers()

@@ -14,7 +14,7 @@ from zurelay.errors import GatewayUnavailable, TooLarge
 from zurelay.identity import Identifier
 from zurelay.model import Identity, Key, Settings
 from zurelay.policy import Policies
-from zurelay.ports import Record, Recorder
+from zurelay.ports import Ends, Record, Recorder
 from zurelay.store import Store
 
 
@@ -88,7 +88,8 @@ class Held:
 class Worker:
     """The state that the processors share. Replaced piece by piece on reload, between two requests."""
 
-    def __init__(self, *, egress_socket: str, egress_token: str, workers: int, recorder: Recorder) -> None:
+    def __init__(self, *, egress_socket: str, egress_token: str, workers: int, recorder: Recorder, ends: Ends) -> None:
+        self._ends = ends
         self.egress_socket = egress_socket
         self.egress_token = egress_token
         self.recorder = recorder
@@ -134,12 +135,15 @@ class Worker:
         return self._store
 
     def finish(self, record: Record) -> None:
-        """Put a request that has ended on record, and settle what it held. Called once for each, in any worker."""
-        plan, attempt = record.plan, record.attempt
+        """Put a request that has ended on record, and settle what it held.
+
+        Whoever sees the end calls it, in any worker; the first one's word counts.
+        """
+        plan = record.plan
+        if not self._ends.claim(plan.request_id):
+            return
         if plan.reservation is not None:
-            model = self.catalog.get(attempt.model) if attempt is not None else None
-            price = model.price if model is not None else None
-            spent = settlement.spent(plan, attempt, record.outcome, record.usage, price)
+            spent = settlement.spent(plan, record.attempt, record.outcome, record.usage)
             self.store.settle(plan.reservation, spent)
             record = msgspec.structs.replace(record, spent=spent)
         self.recorder.finished(record)

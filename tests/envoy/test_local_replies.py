@@ -1,12 +1,12 @@
 from typing import Any
 
-from zurelay.envoy.local_replies import local_replies
+from zurelay.envoy.local_replies import for_clients
 from zurelay.envoy.templates import template
 from zurelay.errors import ZurelayError
 
 
 def mappers() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = local_replies()["mappers"]
+    found: list[dict[str, Any]] = for_clients()["mappers"]
     return found
 
 

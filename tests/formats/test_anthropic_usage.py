@@ -12,7 +12,7 @@ from zurelay.formats.anthropic_usage import as_anthropic, from_anthropic, merged
 from zurelay.usage import Usage
 
 READ: dict[str, tuple[dict[str, Any], Usage]] = {
-    "nothing": ({}, Usage()),
+    "nothing": ({}, Usage(estimated=True)),
     "plain": ({"input_tokens": 5, "output_tokens": 7}, Usage(prompt=5, completion=7)),
     "from the cache": (
         {"input_tokens": 4, "cache_read_input_tokens": 2455, "output_tokens": 1},
@@ -24,11 +24,15 @@ READ: dict[str, tuple[dict[str, Any], Usage]] = {
     ),
     "thinking is inside": (
         {"output_tokens": 50, "output_tokens_details": {"thinking_tokens": 40}},
-        Usage(completion=50, reasoning=40),
+        Usage(completion=50, reasoning=40, estimated=True),
     ),
-    "nulls": ({"input_tokens": None, "output_tokens_details": None}, Usage()),
-    "no numbers": ({"input_tokens": "5", "output_tokens": True, "output_tokens_details": 3}, Usage()),
-    "no counts": ({"input_tokens": -1, "output_tokens": 1e300}, Usage()),
+    "nulls": ({"input_tokens": None, "output_tokens_details": None}, Usage(estimated=True)),
+    "no numbers": ({"input_tokens": "5", "output_tokens": True, "output_tokens_details": 3}, Usage(estimated=True)),
+    "no counts": ({"input_tokens": -1, "output_tokens": 1e300}, Usage(estimated=True)),
+    "a negative input beside the cache": (
+        {"input_tokens": -1, "cache_read_input_tokens": 5, "output_tokens": 2},
+        Usage(prompt=5, completion=2, cached=5, estimated=True),
+    ),
 }
 
 
@@ -40,7 +44,7 @@ def test_usage_is_read(value: dict[str, Any], expected: Usage) -> None:
 COUNT = st.integers(0, 10**6)
 
 
-@given(COUNT, COUNT, COUNT, COUNT, COUNT)
+@given(st.integers(1, 10**6), COUNT, COUNT, COUNT, COUNT)
 def test_what_is_written_is_read_back(rest: int, cached: int, written: int, output: int, reasoning: int) -> None:
     prompt = rest + cached + written
     usage = Usage(prompt=prompt, completion=output, cached=cached, cache_written=written, reasoning=reasoning)

@@ -6,7 +6,7 @@ from typing import Any
 
 from zurelay import otel
 from zurelay.envoy import sds, tracing
-from zurelay.envoy.local_replies import local_replies
+from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
 from zurelay.envoy.templates import discovery, duration, template
 from zurelay.model import IdentityMode, Listen, Settings
@@ -43,6 +43,7 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
         chain["transport_socket"] = _transport(settings, runtime)
     manager = _manager(listener)
     _common(manager, settings)
+    manager["local_reply_config"] = for_clients()
     service = manager["http_filters"][0]["typed_config"]["grpc_service"]
     export = otel.export(settings.telemetry, runtime.environ)
     if export is not None:
@@ -66,13 +67,13 @@ def _egress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> N
     listener["address"]["pipe"]["path"] = runtime.path(EGRESS_SOCKET)
     manager = _manager(listener)
     _common(manager, settings)
+    manager["local_reply_config"] = for_relay()
     service = manager["http_filters"][0]["typed_config"]["grpc_service"]
     service["initial_metadata"] = [{"key": "phase", "value": "egress"}]
 
 
 def _common(manager: dict[str, Any], settings: Settings) -> None:
     manager["stream_idle_timeout"] = _patience(settings)
-    manager["local_reply_config"] = local_replies()
     route = manager["route_config"]["virtual_hosts"][0]["routes"][0]
     route["request_body_buffer_limit"] = max(settings.limits.request_body + _REWRITTEN, settings.limits.response_body)
 

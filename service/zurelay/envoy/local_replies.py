@@ -9,14 +9,21 @@ from zurelay.envoy.templates import template
 _CEL = "type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
 
 
-def local_replies() -> dict[str, Any]:
-    """Make one mapper for each kind of error and shape, behind the one that lets the sidecar's own answers pass."""
+def for_clients() -> dict[str, Any]:
+    """Give the replies of the public listener."""
     table = template("local_replies.yaml")
-    mappers = [
-        _mapper(kind, shape, name, table["headers"])
-        for kind in table["kinds"]
-        for name, shape in table["shapes"].items()
-    ]
+    return _replies(table, table["headers"])
+
+
+def for_relay() -> dict[str, Any]:
+    """Give the replies of the egress listener, which say more."""
+    table = template("local_replies.yaml")
+    return _replies(table, table["headers"] | table["relay_headers"])
+
+
+def _replies(table: dict[str, Any], common: dict[str, str]) -> dict[str, Any]:
+    """Make one mapper for each kind of error and shape, behind the one that lets the sidecar's own answers pass."""
+    mappers = [_mapper(kind, shape, name, common) for kind in table["kinds"] for name, shape in table["shapes"].items()]
     return {"mappers": [{"filter": _when(table["ours"])}, *mappers]}
 
 

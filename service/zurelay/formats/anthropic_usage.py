@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from zurelay.usage import Usage
-
-_MOST_TOKENS = 1 << 40  # beyond any model: a larger figure is a provider's mistake, and counts as none
+from zurelay.usage import Usage, count, is_no_count
 
 
 def from_anthropic(value: Mapping[str, Any]) -> Usage:
-    """Read a usage object; what is absent or no number counts as nothing."""
+    """Read a usage object; what is absent or no number counts as nothing, and makes the whole an estimate."""
     cached, written = _count(value, "cache_read_input_tokens"), _count(value, "cache_creation_input_tokens")
     details = value.get("output_tokens_details")
+    prompt = _count(value, "input_tokens") + cached + written
     return Usage(
-        prompt=_count(value, "input_tokens") + cached + written,
+        prompt=prompt,
         completion=_count(value, "output_tokens"),
         cached=cached,
         cache_written=written,
         reasoning=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+        estimated=not prompt or any(is_no_count(value.get(name)) for name in ("input_tokens", "output_tokens")),
     )
 
 
@@ -42,7 +42,4 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(value: Mapping[str, Any], name: str) -> int:
-    found = value.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= _MOST_TOKENS:
-        return 0
-    return int(found)
+    return count(value.get(name))

@@ -1,0 +1,44 @@
+"""What an entry of Envoy's access log says of a request's end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from making import past, plan
+from zurelay.access_log import Entry, record
+from zurelay.usage import Usage
+
+LEFT: dict[str, Any] = {"status": 0, "cut": True, "details": "downstream_remote_disconnect"}
+PAID = Usage(prompt=50, estimated=True)
+PLAN = plan("first/one", "first/one", "second/two", prompt=50)
+
+ENDS: dict[str, tuple[dict[str, Any], tuple[str, int, str | None, Usage | None]]] = {
+    "every route refused": ({"sent": False}, ("failed", 3, "second", None)),
+    "every attempt was reset": ({}, ("failed", 3, "second", None)),
+    "the first attempt hung until the end": ({"tries": 1}, ("failed", 1, "first", None)),
+    "no attempt was made": ({"tries": 0, "sent": False}, ("failed", 0, None, None)),
+    "the client left while the model worked": ({**LEFT, "tries": 1}, ("client_left", 1, "first", PAID)),
+    "the client left at the last attempt": (LEFT, ("client_left", 3, "second", PAID)),
+    "the client left before a provider had its request": ({**LEFT, "sent": False}, ("client_left", 3, "second", None)),
+    "the client left before an attempt": ({**LEFT, "tries": 0, "sent": False}, ("client_left", 0, None, None)),
+    "the client left in the midst of our error": ({**LEFT, "status": 503}, ("failed", 3, "second", None)),
+    "Envoy was stopped": ({**LEFT, "details": "downstream_local_disconnect(x)"}, ("failed", 3, "second", None)),
+}
+
+
+@pytest.mark.parametrize(("facts", "expected"), [pytest.param(*row, id=name) for name, row in ENDS.items()])
+def test_an_end_is_read(facts: dict[str, Any], expected: tuple[str, int, str | None, Usage | None]) -> None:
+    usual = {"plan": PLAN, "tries": 3, "status": 503, "cut": False, "sent": True, "details": "said"}
+    entry = Entry(**{**usual, **facts})
+    found = record(entry)
+    model = found.attempt.model if found.attempt is not None else None
+    assert expected == (found.outcome, found.number, model, found.usage)
+    assert (PLAN, entry.details) == (found.plan, found.why)
+
+
+def test_tries_that_fill_a_shortened_plan_up_are_none() -> None:
+    shortened = plan("first/one", "second/two", length=5, past=(past(1),))
+    entry = Entry(plan=shortened, tries=5, status=503, cut=False, sent=False, details="")
+    assert 2 == record(entry).number
