@@ -66,6 +66,7 @@ loglines sqlite_file chores                           what is kept
 sqlite_keeper
 store_sqlite store_redis
 stores
+telemetry
 simulate supervise recorder worker wire         what runs, and what it holds
 admission attempts relaying report log_service                        the processors
 ingress

@@ -103,6 +103,17 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
     )
 
 
+def timed(verdict: Verdict, began: int, ended: int) -> Verdict:
+    """Give a verdict whose attempt, if it is given up, says when it was; times are nanoseconds since 1970."""
+    if verdict.past is None:
+        return verdict
+    past = msgspec.structs.replace(verdict.past, began=began, ended=ended)
+    following = verdict.plan
+    if following is not None:
+        following = msgspec.structs.replace(following, past=(*following.past[:-1], past))
+    return msgspec.structs.replace(verdict, past=past, plan=following)
+
+
 def _wasted(plan: Plan, current: Attempt, body: bytes) -> Usage | None:
     """Give what an answer used that is none: what it says, else an estimate where it breaks off in the midst."""
     told = exchange.told(current.format, (body,))

@@ -13,9 +13,10 @@ from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
 from zurelay.errors import InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
 from zurelay.model import Format
+from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import PAST, ROUTE
+from zurelay.relay import BEGAN, PAST, ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -32,6 +33,7 @@ class WholeProcessor:
         self._context = context
         self._number = 1 if first else 0
         self._plan: Plan | None = None
+        self._began = 0
 
     async def serve(self) -> None:
         """See the attempt through."""
@@ -51,6 +53,7 @@ class WholeProcessor:
                 await self._context.write(self._judge(head, message.response_body.body, wire.response_body))
 
     async def _request_headers(self, message: wire.Request) -> None:
+        self._began = time.time_ns()
         sent = wire.head(message.request_headers).headers
         self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
@@ -65,7 +68,7 @@ class WholeProcessor:
         try:
             return wire.attempt_body(exchange.request_body(Document.parse(body), self._current(), planned.endpoint))
         except InvalidRequest as error:
-            note(self._worker, planned, self._number, Verdict(kind=Kind.FAIL, error=error, status=error.status))
+            self._note(Verdict(kind=Kind.FAIL, error=error, status=error.status))
             return refused(planned, self._number, error)
 
     def _read_plan(self, message: wire.Request) -> None:
@@ -86,7 +89,7 @@ class WholeProcessor:
         now = time.time()
         answered = Answered.read(head.headers, now)
         verdict = attempt.judge_whole(planned, self._number, answered, body, limit=self._limit(), created=int(now))
-        note(self._worker, planned, self._number, verdict)
+        verdict = self._note(verdict, body)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
         if verdict.error is not None:
@@ -94,6 +97,14 @@ class WholeProcessor:
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
         return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body, judged=True))
+
+    def _note(self, verdict: Verdict, body: bytes = b"") -> Verdict:
+        """Put a verdict on record, with its times; `body` is the provider's answer, where it came whole."""
+        planned = self._planned()
+        moments = Moments(began=self._began or planned.decided, ended=time.time_ns())
+        verdict = attempt.timed(verdict, moments.began, moments.ended)
+        note(self._worker, planned, self._number, verdict, moments, body)
+        return verdict
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -138,7 +149,7 @@ class StreamProcessor(WholeProcessor):
                 verdict = held.feed(message.response_body.body, end=message.response_body.end_of_stream)
             else:  # trailers end a body
                 verdict = held.feed(b"", end=True)
-        note(self._worker, planned, self._number, verdict)
+        verdict = self._note(verdict)
         await self._context.write(wire.response_headers(self._stream_mutation(verdict, head)))
         for _ in range(pieces):
             await self._context.write(wire.PASS_BODY)
@@ -152,7 +163,8 @@ class StreamProcessor(WholeProcessor):
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error), **past}
             shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
-        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster, **tried(planned)}
+        told = {ROUTE: self._current().cluster, BEGAN: str(self._began), **tried(planned)}
+        shown = ours(planned, self._number, self._current()) | told
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         return Mutation(headers=shown, removed=kept)
 
@@ -231,7 +243,7 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
     )
 
 
-def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
+def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: Moments, body: bytes) -> None:
     """Put a verdict on record, and set the route aside where the provider asked for it."""
     if verdict.aside is not None:
         worker.set_aside(planned.attempts[number - 1].cluster, verdict.aside)
@@ -251,5 +263,8 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
             outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
             usage=usage,
             finish_reasons=verdict.finish_reasons,
+            moments=moments,
+            status=verdict.status,
+            response_model=exchange.named(body) if planned.trace is not None and verdict.body is not None else "",
         )
     )

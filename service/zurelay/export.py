@@ -129,7 +129,9 @@ class Line:
         if not self._complained:
             self._complained = True
             where = f"{self._target.url.host}:{self._target.url.port}"
-            _log.warning("%s can't be sent to %s (%s): they are dropped and counted", self._signal.value, where, code.name)
+            _log.warning(
+                "%s can't be sent to %s (%s): they are dropped and counted", self._signal.value, where, code.name
+            )
 
 
 def _channel(target: Target) -> grpc.Channel:

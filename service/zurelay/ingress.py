@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
+import time
 from typing import Any
 
 import grpc.aio
@@ -23,6 +24,7 @@ from zurelay import (
     plan,
     rewrite,
     settlement,
+    trace_context,
     wire,
 )
 from zurelay.access import Caller
@@ -32,13 +34,15 @@ from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, err
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint
+from zurelay.moments import Moments, seconds
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
-from zurelay.ports import Record
+from zurelay.ports import Record, Refusal
 from zurelay.relaying import Relaying, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
+from zurelay.trace_context import Trace
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
@@ -48,6 +52,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_LONGEST_ID = 128  # of a client's own x-request-id, in the log
 _log = logging.getLogger("zurelay")
 
 
@@ -63,13 +68,18 @@ class Ingress:
         self._context = context
         self._request_id = worker.new_request_id()
         self._endpoint = Endpoint.CHAT
+        self._began = time.time_ns()
+        self._head = Head(headers={}, end=True)
+        self._asked = ""
+        self._caller_known: Caller | None = None
+        self._goes_on = False  # whether it has a plan that is under way: then its end is put on record elsewhere
 
     async def serve(self) -> None:
         """Answer it, or hand it on; every error is mapped here, once."""
         first = await self._context.read()
         if first is grpc.aio.EOF:
             return
-        head = wire.head(first.request_headers)
+        head = self._head = wire.head(first.request_headers)
         try:
             await self._answer(head)
         except ClientLeftError:
@@ -80,6 +90,8 @@ class Ingress:
             await self._refuse(error)
 
     async def _refuse(self, error: ZurelayError) -> None:
+        if not self._goes_on:
+            self._worker.recorder.refused(self._refusal(error))
         found = {
             "content-type": "application/json",
             **headers.request_ids(self._endpoint, self._request_id),
@@ -88,6 +100,26 @@ class Ingress:
         body = error_body(error, self._endpoint, self._request_id)
         await self._context.write(wire.immediate(error.status, found, body))
 
+    def _refusal(self, error: ZurelayError) -> Refusal:
+        caller = self._caller_known
+        return Refusal(
+            request_id=self._request_id,
+            endpoint=self._endpoint,
+            status=error.status,
+            code=error.code,
+            began=self._began,
+            ended=time.time_ns(),
+            asked=self._asked,
+            key=caller.key.name if caller is not None and caller.key is not None else None,
+            workload=caller.workload.name if caller is not None and caller.workload is not None else "",
+            trace=self._trace(),
+        )
+
+    def _trace(self, *, stream: bool = False) -> Trace | None:
+        found = self._head.headers
+        sent = trace_context.parse(found.get("traceparent"), found.get("tracestate"))
+        return self._worker.recorder.trace(found.get(envoy.SPAN, ""), sent, stream=stream)
+
     async def _answer(self, head: Head) -> None:
         path = head.headers.get(":path", "/")
         self._endpoint = paths.shape(path)
@@ -95,7 +127,7 @@ class Ingress:
             raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
         catalog = self._worker.catalog
         asked = paths.target(head.headers.get(":method", ""), path)
-        caller = self._caller(head)
+        caller = self._caller_known = self._caller(head)
         matched = self._worker.policies.match(who(caller))
         if asked.page is Page.MODELS:
             await self._show(listing.all_models(catalog, caller, matched.enforced))
@@ -122,9 +154,14 @@ class Ingress:
         keepalive = wants_keepalive(head)
         planned: Plan | None = None
         try:
-            request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
+            body = await self._body(head, held, limits.request_body)
+            came = time.time_ns()
+            request = ChatRequest.parse(body, self._endpoint)
+            del body
+            self._asked = request.model
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
+            planned = self._dated(planned, came)
             if request.stream:
                 relaying = Relaying(self._worker, self._context, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
@@ -139,6 +176,19 @@ class Ingress:
             held.release()
             if planned is not None and planned.reservation is not None:
                 self._worker.store.release(planned.reservation)
+
+    def _dated(self, planned: Plan, came: int) -> Plan:
+        """Give the plan with its times and its trace; the body `came` whole at that time. From here on it is under way."""
+        now = time.time_ns()
+        self._goes_on = True
+        self._worker.recorder.decided(planned, seconds(came, now) or 0.0)
+        return msgspec.structs.replace(
+            planned,
+            began=self._began,
+            decided=now,
+            trace=self._trace(stream=planned.stream),
+            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_ID],
+        )
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
@@ -197,10 +247,10 @@ class Ingress:
         try:
             await self._hand_on(request, planned, head)
         except ZurelayError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED, moments=_now()))
             raise
         except asyncio.CancelledError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now()))
             raise
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
@@ -225,6 +275,10 @@ class Ingress:
         await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
             await self._context.write(piece)
+
+
+def _now() -> Moments:
+    return Moments(ended=time.time_ns())
 
 
 def holds(planned: Plan) -> bool:

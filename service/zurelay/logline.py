@@ -124,9 +124,7 @@ def limited(request_id: str, refused: Refused, now: int, *, shadow: bool) -> byt
     rule = refused.scope.name.partition(" ")[0]
     why = f"limit {refused.limit}, used {refused.used}, needed {refused.needed}"
     effect = refused.kind.value
-    return _encode(
-        _Rule(time=now / SECOND, request_id=request_id, rule=rule, effect=effect, why=why, shadow=shadow)
-    )
+    return _encode(_Rule(time=now / SECOND, request_id=request_id, rule=rule, effect=effect, why=why, shadow=shadow))
 
 
 def ruled(request_id: str, finding: Finding, now: int, *, shadow: bool) -> bytes:

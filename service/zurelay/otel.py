@@ -128,7 +128,9 @@ def _sampling(telemetry: Telemetry, environ: Mapping[str, str]) -> Sampling:
     if bare == "traceidratio":
         return Sampling(ratio=_ratio(environ.get("OTEL_TRACES_SAMPLER_ARG", "").strip()), heed_parent=heed)
     if bare not in _SAMPLERS:
-        raise OtelError(f"OTEL_TRACES_SAMPLER is {name!r}: set always_on, always_off, traceidratio, or parentbased_ of them")
+        raise OtelError(
+            f"OTEL_TRACES_SAMPLER is {name!r}: set always_on, always_off, traceidratio, or parentbased_ of them"
+        )
     return Sampling(ratio=_SAMPLERS[bare][0], heed_parent=heed)
 
 

@@ -127,7 +127,9 @@ def span(given: Span) -> bytes:
         attributes(b"\x4a", given.attributes),
     ]
     for event in given.events:
-        told = b"\x09" + _fixed64(event.at) + field(b"\x12", event.name.encode()) + attributes(b"\x1a", event.attributes)
+        told = (
+            b"\x09" + _fixed64(event.at) + field(b"\x12", event.name.encode()) + attributes(b"\x1a", event.attributes)
+        )
         parts.append(field(b"\x5a", told))
     if given.error is not None:
         message = field(b"\x12", given.error.encode("utf-8", "replace")) if given.error else b""
@@ -193,7 +195,9 @@ def _head(name: str, described: str, unit: str) -> bytes:
 
 def _number(point: Point, start: int, now: int) -> bytes:
     begun = b"\x11" + _fixed64(start) if start else b""
-    written = begun + b"\x19" + _fixed64(now) + b"\x21" + _double(point.values[0]) + attributes(b"\x3a", point.attributes)
+    written = (
+        begun + b"\x19" + _fixed64(now) + b"\x21" + _double(point.values[0]) + attributes(b"\x3a", point.attributes)
+    )
     return field(b"\x0a", written)
 
 

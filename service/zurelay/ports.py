@@ -12,7 +12,7 @@ from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.rules import Finding
 from zurelay.store import Spent
-from zurelay.trace_context import Trace
+from zurelay.trace_context import Context, Trace
 from zurelay.usage import Usage
 
 
@@ -67,6 +67,12 @@ class Recorder(Protocol):
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
+
+    def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
+        """Begin the trace of a request, as `trace_context.began` says; None where nothing is traced."""
+
+    def decided(self, plan: Plan, took: float) -> None:
+        """Take note of a plan; `took` is the sidecar's time for it in seconds."""
 
     def refused(self, refusal: Refusal) -> None:
         """Take note of a request that got no plan."""

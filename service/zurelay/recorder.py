@@ -6,6 +6,8 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from zurelay import counting, families, logline, otlp, semconv, spans
 from zurelay.export import Exporter
 from zurelay.limits import Refused
@@ -23,6 +25,11 @@ from zurelay.trace_context import Context, Trace, began
 Later = Callable[[Callable[[], None]], object]
 """Does something a moment later, once what is under way has been answered."""
 
+
+def _at_once(do: Callable[[], None]) -> None:
+    do()
+
+
 _NOWHERE = Place("", "", 0)
 _INFO, _WARN = 9, 13  # severity numbers
 
@@ -30,7 +37,7 @@ _INFO, _WARN = 9, 13  # severity numbers
 class LogRecorder:
     """A Recorder that writes log lines, counts and traces. `configure` says how, and may come again."""
 
-    def __init__(self, lines: LogLines, later: Later = lambda do: do()) -> None:
+    def __init__(self, lines: LogLines, later: Later = _at_once) -> None:
         self.tally = Tally()
         self._lines = lines
         self._later = later
@@ -66,7 +73,8 @@ class LogRecorder:
         exporter = self._exporter
         if exporter is None or not exporter.sends(Signal.TRACES):
             return None
-        return began(marked, sent, exporter.export.sampling, (_fresh_trace(), _fresh_span()))
+        found = began(marked, sent, exporter.export.sampling, (_fresh_trace(), _fresh_span()))
+        return msgspec.structs.replace(found, relay=_fresh_span()) if stream else found
 
     def decided(self, plan: Plan, took: float) -> None:
         """Take note of a plan; `took` is the sidecar's time for it in seconds."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +23,12 @@ from zurelay.claims import Claims
 from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
+from zurelay.otel import OtelError
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
 from zurelay.tally import Sample
+from zurelay.telemetry import Sending
 from zurelay.worker import Worker
 
 _log = logging.getLogger("zurelay")
@@ -64,6 +67,7 @@ class WorkerServer:
         self._socket = socket
         self._worker = worker
         self._recorder = recorder
+        self._sending = Sending(os.environ)
         self._health = health.aio.HealthServicer()
         self._server: grpc.aio.Server | None = None
         self._listening = False
@@ -83,6 +87,7 @@ class WorkerServer:
             sys.stdout.buffer.flush()
         await server.stop(grace=None)
         await _close(self._store)
+        await asyncio.to_thread(self._sending.close)
 
     async def _obey(self, command: Command) -> Reply:
         if command.op == "configure":
@@ -105,6 +110,11 @@ class WorkerServer:
             await self._open(found)
         except StoreError as error:
             return Reply(op="problem", problem=str(error))
+        try:
+            exporter = self._sending.configure(found.telemetry)
+        except OtelError as error:
+            return Reply(op="problem", problem=str(error))
+        self._recorder.configure(found, exporter)
         self._worker.configure(found, keys, self._store)
         if old is not self._store:
             await _close(old)
@@ -161,7 +171,7 @@ async def _standard_input() -> asyncio.StreamReader:
 def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> None:
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    recorder = LogRecorder(LogLines(sys.stderr.buffer))
+    recorder = LogRecorder(LogLines(sys.stderr.buffer), lambda do: asyncio.get_running_loop().call_soon(do))
     worker = Worker(
         egress_socket=egress_socket,
         egress_token=egress_token,

@@ -289,10 +289,11 @@ def _add_end(told: dict[str, Value], record: Record, one: Tried) -> None:
             told[semconv.REASONING_TOKENS] = usage.reasoning
         if usage.estimated:
             told["zurelay.usage.estimated"] = True
+    if record.why:
+        told["zurelay.why"] = record.why
     if record.spent is not None and record.spent.usd:
         told["zurelay.cost.usd"] = float(record.spent.usd)
     if record.spent is not None and record.spent.ours:
         told["zurelay.cost.own_usd"] = float(record.spent.ours)
     if record.content is not None:
         told.update(record.content)
-

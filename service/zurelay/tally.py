@@ -169,7 +169,9 @@ def exposition(families: Iterable[Family], totals: Totals) -> str:
 
 
 def _series(family: Family, name: str, labels: Labels, values: tuple[float, ...]) -> list[str]:
-    pairs = [f'{flat(label)}="{_escaped(value, quote=True)}"' for label, value in zip(family.labels, labels, strict=True)]
+    pairs = [
+        f'{flat(label)}="{_escaped(value, quote=True)}"' for label, value in zip(family.labels, labels, strict=True)
+    ]
     shown = "{" + ",".join(pairs) + "}" if pairs else ""
     if family.kind is not Kind.HISTOGRAM:
         return [f"{name}{shown} {_number(values[0])}"]

@@ -14,7 +14,9 @@ import msgspec
 _PARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 _SAMPLED = 0x01
-_MEMBER = re.compile(r"(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x7e]{1,256}")
+_MEMBER = re.compile(
+    r"(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x7e]{1,256}"
+)
 _MOST_MEMBERS = 32
 _LONGEST_STATE = 512  # what a vendor should pass on at least (3.3.1.5); longer ones would only cost
 _MILLION = 1_000_000

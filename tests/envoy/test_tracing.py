@@ -19,6 +19,7 @@ from zurelay.model import Telemetry, Url
 from zurelay.otel import Target
 from zurelay.trace_context import Sampling
 
+
 @pytest.fixture(name="short_tmp")
 def _short_tmp(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A directory whose path leaves room for a Unix socket's name."""
