@@ -79,9 +79,10 @@ class Receiver:
         self.hold = threading.Event()
         self.hold.set()
         self._server = grpc.server(ThreadPoolExecutor(8))
-        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Traces(self), self._server)
-        metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(_Metrics(self), self._server)
-        logs_service_pb2_grpc.add_LogsServiceServicer_to_server(_Logs(self), self._server)
+        # What protoc generates has no types.
+        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Traces(self), self._server)  # type: ignore[no-untyped-call]
+        metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(_Metrics(self), self._server)  # type: ignore[no-untyped-call]
+        logs_service_pb2_grpc.add_LogsServiceServicer_to_server(_Logs(self), self._server)  # type: ignore[no-untyped-call]
         place = f"127.0.0.1:{port}"
         self.port = (
             self._server.add_secure_port(place, tls) if tls is not None else self._server.add_insecure_port(place)

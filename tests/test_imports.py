@@ -23,6 +23,7 @@ sse jsonedit encoding chunk                     bytes, taken apart and put toget
 message_event
 headers paths                                   what passes, and what a path names
 trace_context otlp moments semconv              telemetry's words: contexts, messages, names
+captured
 tally
 families
 yamlnodes                                       files that people write, with their lines
@@ -55,7 +56,7 @@ store                                           seams
 settlement ports
 tried otel
 spans
-counting logline
+counting logline budgets
 access_log
 redis_messages usage_report
 """

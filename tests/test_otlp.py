@@ -17,7 +17,7 @@ from zurelay import otlp
 from zurelay.otlp import Event, Log, Point, Span
 
 TRACE, SPAN_ID, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", "00f067aa0ba902b7"
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)))
+TEXTS = st.text(st.characters(codec="utf-8"))
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 VALUES = TEXTS | st.booleans() | INTEGERS | st.floats(allow_nan=False) | st.lists(TEXTS).map(tuple)
 ATTRIBUTES = st.dictionaries(TEXTS, VALUES)

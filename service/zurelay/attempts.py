@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc.aio
+import msgspec
 
-from zurelay import attempt, exchange, failure, headers, plan, settlement, wire
+from zurelay import attempt, captured, exchange, failure, headers, plan, settlement, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
 from zurelay.errors import InvalidRequest, ZurelayError, error_body
 from zurelay.jsonedit import Document
@@ -34,6 +35,7 @@ class WholeProcessor:
         self._number = 1 if first else 0
         self._plan: Plan | None = None
         self._began = 0
+        self._asked = b""  # the request's body, where content is captured
 
     async def serve(self) -> None:
         """See the attempt through."""
@@ -65,6 +67,8 @@ class WholeProcessor:
         What a model that the client named can't take ends the request here; the plan has no others that can't take it.
         """
         planned = self._planned()
+        if self._captures(planned):
+            self._asked = body
         try:
             return wire.attempt_body(exchange.request_body(Document.parse(body), self._current(), planned.endpoint))
         except InvalidRequest as error:
@@ -103,8 +107,19 @@ class WholeProcessor:
         planned = self._planned()
         moments = Moments(began=self._began or planned.decided, ended=time.time_ns())
         verdict = attempt.timed(verdict, moments.began, moments.ended)
-        note(self._worker, planned, self._number, verdict, moments, body)
+        record = note(self._worker, planned, self._number, verdict, moments, body)
+        if record is not None:
+            self._worker.finish(msgspec.structs.replace(record, content=self._content(planned, verdict)))
         return verdict
+
+    def _captures(self, planned: Plan) -> bool:
+        return planned.trace is not None and self._worker.catalog.settings.telemetry.capture_content
+
+    def _content(self, planned: Plan, verdict: Verdict) -> dict[str, str] | None:
+        if not self._asked:
+            return None
+        found = captured.asked(planned.endpoint, self._asked)
+        return found | captured.answered(planned.endpoint, verdict.body) if verdict.body is not None else found
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -243,28 +258,29 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
     )
 
 
-def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: Moments, body: bytes) -> None:
-    """Put a verdict on record, and set the route aside where the provider asked for it."""
+def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: Moments, body: bytes) -> Record | None:
+    """Put a verdict on record, and set the route aside where the provider asked for it.
+
+    Gives the request's record, where this is its end.
+    """
     if verdict.aside is not None:
         worker.set_aside(planned.attempts[number - 1].cluster, verdict.aside)
     if verdict.kind is not Kind.ANSWER:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
     if planned.stream or verdict.kind is Kind.MOVE_ON:
-        return
+        return None
     current = planned.attempts[number - 1]
     usage = None
     if verdict.body is not None:
         usage = settlement.used(planned, current, verdict.usage, settlement.tokens(len(verdict.body)))
-    worker.finish(
-        Record(
-            plan=plan.given_up(planned, verdict.past),
-            number=number,
-            attempt=current,
-            outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
-            usage=usage,
-            finish_reasons=verdict.finish_reasons,
-            moments=moments,
-            status=verdict.status,
-            response_model=exchange.named(body) if planned.trace is not None and verdict.body is not None else "",
-        )
+    return Record(
+        plan=plan.given_up(planned, verdict.past),
+        number=number,
+        attempt=current,
+        outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
+        usage=usage,
+        finish_reasons=verdict.finish_reasons,
+        moments=moments,
+        status=verdict.status,
+        response_model=exchange.named(body) if planned.trace is not None and verdict.body is not None else "",
     )

@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 import grpc
 
@@ -42,6 +43,13 @@ _RETRYABLE = frozenset(
     }
 )
 _log = logging.getLogger("zurelay")
+
+
+class _Send(Protocol):
+    """A gRPC method that takes bytes."""
+
+    def __call__(self, request: bytes, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> object:
+        """Call it, or raise grpc.RpcError."""
 
 
 class Line:
@@ -84,7 +92,8 @@ class Line:
 
     def _run(self) -> None:
         with _channel(self._target) as channel:
-            send = channel.unary_unary(_METHODS[self._signal], request_serializer=None, response_deserializer=None)
+            method = _METHODS[self._signal]
+            send: _Send = channel.unary_unary(method, request_serializer=None, response_deserializer=None)
             while True:
                 self._wake.wait(_DELAY)
                 self._wake.clear()
@@ -105,7 +114,7 @@ class Line:
             self._bytes -= size
             return batch
 
-    def _send(self, send: grpc.UnaryUnaryMultiCallable[bytes, bytes], batch: Sequence[bytes]) -> bool:
+    def _send(self, send: _Send, batch: Sequence[bytes]) -> bool:
         data = otlp.request(self._head, otlp.scope(_SCOPE, _VERSION), batch)
         for number in range(_TRIES):
             left = self._deadline - time.monotonic()
@@ -114,7 +123,7 @@ class Line:
             try:
                 send(data, timeout=min(self._target.timeout, left), metadata=self._target.headers)
             except grpc.RpcError as error:
-                code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+                code: grpc.StatusCode = error.code()
                 self._complain(code)
                 if code not in _RETRYABLE or self._closing.is_set():
                     return False

@@ -178,7 +178,7 @@ class Ingress:
                 self._worker.store.release(planned.reservation)
 
     def _dated(self, planned: Plan, came: int) -> Plan:
-        """Give the plan with its times and its trace; the body `came` whole at that time. From here on it is under way."""
+        """Give the plan with its times and its trace, now that it is under way; the body `came` whole at that time."""
         now = time.time_ns()
         self._goes_on = True
         self._worker.recorder.decided(planned, seconds(came, now) or 0.0)
@@ -189,6 +189,9 @@ class Ingress:
             trace=self._trace(stream=planned.stream),
             client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_ID],
         )
+
+    def _captures(self) -> bool:
+        return self._worker.catalog.settings.telemetry.capture_content
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
@@ -260,7 +263,8 @@ class Ingress:
         first = planned.attempts[0]
         # An answer that comes before the last piece of the body has gone through crashes Envoy 1.40, unless a buffering
         # attempt filter stands between: so only a body of one piece goes out without.
-        ready = len(body) <= wire.PIECE // 2 and exchange.can_prepare(document, first, planned.endpoint)
+        small = len(body) <= wire.PIECE // 2 and not self._captures()  # content is captured by an attempt that sees it
+        ready = small and exchange.can_prepare(document, first, planned.endpoint)
         if ready:
             body = exchange.request_body(document, first, planned.endpoint)
         changed = {

@@ -1,4 +1,4 @@
-"""The log: one line of JSON for each request, and one for what a policy or a limit had against it. No secret, no text."""
+"""The log: a line of JSON for each request, and for what a policy or a limit had against it. No secret, no text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Refused(msgspec.Struct, kw_only=True, omit_defaults=True):
     key: str | None
     workload: str = ""
     asked: str = ""
-    outcome: str = "turned_away"
+    outcome: str
     status: int
     code: str
     total_ms: float | None = None
@@ -67,6 +67,7 @@ class _Rule(msgspec.Struct, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
+_TURNED_AWAY = "turned_away"
 _LONGEST = 128  # of what a client wrote
 
 
@@ -112,6 +113,7 @@ def refusal(given: Refusal, now: int) -> bytes:
         key=given.key,
         workload=given.workload,
         asked=given.asked[:_LONGEST],
+        outcome=_TURNED_AWAY,
         status=given.status,
         code=given.code,
         total_ms=_milliseconds(given.began, given.ended),

@@ -301,7 +301,7 @@ class Keep(enum.Enum):
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     """Where traces and metrics go. `otlp` and `sample` None: as OTEL_* variables say, else off, and all traces.
 
-    `propagate` sends the trace's context to providers; `logs` sends the log lines too; `access_log` lets Envoy write one.
+    `propagate` sends the trace's context to providers; `logs` sends the log lines too; `access_log` is Envoy's own.
     """
 
     otlp: str | None = None

@@ -10,8 +10,8 @@ SECOND = 1_000_000_000
 class Moments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The end of a request as the one who saw it tells it.
 
-    `began` is the start of the attempt that ended it, `opened` when its stream was opened without a token; `gaps` are the
-    times between chunks, as a histogram's counts and sum.
+    `began` is the start of the attempt that ended it, `opened` when its stream was opened without a token; `gaps` are
+    the times between chunks, as a histogram's counts and sum.
     """
 
     began: int = 0

@@ -72,7 +72,7 @@ def export(telemetry: Telemetry, environ: Mapping[str, str]) -> Export | None:
 
 
 def _wanted(telemetry: Telemetry, environ: Mapping[str, str]) -> list[Signal]:
-    """Traces and metrics unless they are set to none; logs, which go to standard error anyway, where they are asked for."""
+    """Traces and metrics unless set to none; logs, which go to standard error anyway, where they are asked for."""
     found = []
     for signal in Signal:
         said = environ.get(f"OTEL_{signal.name}_EXPORTER", "").strip().lower()

@@ -76,7 +76,7 @@ def key_value(name: str, value: Value) -> bytes:
 
 def attributes(tag: bytes, given: Attributes) -> bytes:
     """Write attributes, each as the field `tag`."""
-    out = []
+    out: list[bytes] = []
     for name, value in given.items():
         written = key_value(name, value)
         out += (tag, varint(len(written)), written)
@@ -96,7 +96,7 @@ ERROR = 2  # StatusCode
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """One span. Ids are hexadecimal, times nanoseconds since 1970; `error` says what went wrong, None if nothing did."""
+    """One span. Ids are hexadecimal, times nanoseconds since 1970; `error` is what went wrong, None if nothing did."""
 
     trace: str
     id: str

@@ -78,9 +78,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
     told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
-    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `began` is when the request came,
-    `decided` when this plan was made, in nanoseconds since 1970; `category` and `score` are Auto's; `trace` is None
-    where nothing is traced; `client_request_id` is the client's own x-request-id, cut short.
+    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `category` and `score` are
+    Auto's; `client_request_id` is the client's own x-request-id, cut short; `began` is when the request came, `decided`
+    when this plan was made, in nanoseconds since 1970; `trace` is None where nothing is traced.
     """
 
     request_id: str

@@ -138,7 +138,7 @@ class Relay:
 
     @property
     def gaps(self) -> tuple[float, ...]:
-        """How long it took from one chunk to the next: a histogram's counts and sum; empty where there was one chunk."""
+        """How long it took from one chunk to the next: a histogram's counts and sum; empty where nothing came."""
         return tuple(self._gaps)
 
     @property
@@ -208,7 +208,7 @@ class Relay:
         return self._flush(out, now)
 
     def _note(self, events: list[Event], gap: float) -> None:
-        """Take note of the pace, and of what the provider calls the model. Chunks that come together share their time."""
+        """Take note of the pace, and of the model's name there. Chunks that come together share their time."""
         if self._unnamed and events:
             self._unnamed -= 1
             self.named = exchange.named(events[0].data or b"")

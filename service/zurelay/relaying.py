@@ -10,7 +10,7 @@ from typing import Any
 import grpc.aio
 import msgspec
 
-from zurelay import exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
+from zurelay import captured, exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
@@ -44,6 +44,9 @@ class Relaying:
         self._loop = asyncio.get_running_loop()
         self._answer: Answer | None = None
         self._sent_again = False
+        self._capture = plan.trace is not None and catalog.settings.telemetry.capture_content
+        self._content = captured.asked(plan.endpoint, request.document.data) if self._capture else None
+        self._said = bytearray()  # the client's bytes, where content is captured
         self._first_token = 0
         self._opened = 0
 
@@ -170,6 +173,8 @@ class Relaying:
                 if output.status == OPEN and not self._first_token:
                     self._opened = time.time_ns()
                 await self._context.write(wire.stream_head(output.status, output.headers))
+            if self._capture and len(self._said) < captured.MOST:
+                self._said += output.data
             if output.data or output.end:
                 await self._context.write(wire.stream_body(output.data, end=output.end))
 
@@ -191,8 +196,14 @@ class Relaying:
                 moments=self._moments(relay, head),
                 status=OPEN if self._first_token else 0,
                 response_model=relay.named,
+                content=self._captured(),
             )
         )
+
+    def _captured(self) -> dict[str, str] | None:
+        if self._content is None or not self._said:
+            return self._content
+        return self._content | captured.streamed(self._plan.endpoint, bytes(self._said))
 
     def _moments(self, relay: Relay, head: Mapping[str, str]) -> Moments:
         return Moments(

@@ -18,12 +18,14 @@ import grpc.aio
 import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from zurelay import keysfile, settings, stores
+from zurelay import budgets, keysfile, limits, settings, stores
 from zurelay.claims import Claims
+from zurelay.clock import WallClock
+from zurelay.families import LIMIT_USED
 from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
-from zurelay.otel import OtelError
+from zurelay.otel import OtelError, Signal
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
@@ -42,6 +44,10 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
     ("grpc.so_reuseport", 0),
 ]
+
+
+_SIGNALS = frozenset({Signal.TRACES, Signal.LOGS})  # metrics are the supervisor's to send: it has those of all workers
+_BUDGETS = 15.0  # seconds between two looks at what is left of budgets
 
 
 class Command(msgspec.Struct, kw_only=True):
@@ -67,12 +73,13 @@ class WorkerServer:
         self._socket = socket
         self._worker = worker
         self._recorder = recorder
-        self._sending = Sending(os.environ)
+        self._sending = Sending(os.environ, _SIGNALS)
         self._health = health.aio.HealthServicer()
         self._server: grpc.aio.Server | None = None
         self._listening = False
         self._store: Store | None = None
         self._place: tuple[str | None, str | None] | None = None
+        self._limited: tuple[Key, ...] = ()
 
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
@@ -81,10 +88,12 @@ class WorkerServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         self._server = server
         reader = await _standard_input()
+        budget = asyncio.create_task(self._watch_budgets())
         while line := await reader.readline():
             reply = await self._obey(msgspec.json.decode(line, type=Command))
             sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
             sys.stdout.buffer.flush()
+        budget.cancel()
         await server.stop(grace=None)
         await _close(self._store)
         await asyncio.to_thread(self._sending.close)
@@ -116,6 +125,7 @@ class WorkerServer:
             return Reply(op="problem", problem=str(error))
         self._recorder.configure(found, exporter)
         self._worker.configure(found, keys, self._store)
+        self._limited = budgets.limited(keys)
         if old is not self._store:
             await _close(old)
         if self._server is not None and not self._listening:
@@ -131,6 +141,20 @@ class WorkerServer:
         if self._place != stores.place(found.store):
             self._store = await stores.open_store(found.store)
             self._place = stores.place(found.store)
+
+    async def _watch_budgets(self) -> None:
+        """Keep the gauges of budgets up to date."""
+        while True:
+            await asyncio.sleep(_BUDGETS)
+            day = limits.day_of(WallClock().now())
+            if self._store is None or not self._limited:
+                self._recorder.tally.clear(LIMIT_USED)
+                continue
+            try:
+                lines = await self._store.spending(budgets.first_day(day), day)
+            except StoreUnavailableError:  # requests that need it say so
+                continue
+            budgets.count(self._recorder.tally, self._limited, lines, day)
 
 
 async def _close(store: Store | None) -> None:

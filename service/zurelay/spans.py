@@ -12,12 +12,14 @@ import msgspec
 
 from zurelay import semconv
 from zurelay.model import Endpoint
+from zurelay.moments import seconds
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value
 from zurelay.plan import Attempt, routed_from
 from zurelay.ports import Record, Refusal
 from zurelay.settlement import ANSWERED, CLIENT_LEFT
 from zurelay.trace_context import Trace
 from zurelay.tried import Tried, tried
+from zurelay.usage import Usage
 
 OPERATION = "chat"  # of gen_ai.operation.name; counting tokens runs no model, but is part of the same API
 FIRST_TOKEN, OPENED_EARLY, KEPT_ALIVE = "zurelay.first_token", "zurelay.opened_early", "zurelay.kept_alive"
@@ -271,29 +273,34 @@ def _add_choice(told: dict[str, Value], record: Record, attempt: Attempt) -> Non
 
 def _add_end(told: dict[str, Value], record: Record, one: Tried) -> None:
     """Add what only the attempt that ended the request has: its use, its end, its cost."""
-    usage, moments = record.usage, record.moments
+    moments, spent = record.moments, record.spent
     if record.response_model:
         told[semconv.RESPONSE_MODEL] = record.response_model
     if record.finish_reasons:
         told[semconv.FINISH_REASONS] = record.finish_reasons
-    if moments.first_token and one.began:
-        told[semconv.TIME_TO_FIRST_CHUNK] = max(moments.first_token - one.began, 0) / 1e9
-    if usage is not None:
-        told[semconv.INPUT_TOKENS] = usage.prompt
-        told[semconv.OUTPUT_TOKENS] = usage.completion
-        if usage.cached:
-            told[semconv.CACHE_READ] = usage.cached
-        if usage.cache_written:
-            told[semconv.CACHE_WRITTEN] = usage.cache_written
-        if usage.reasoning:
-            told[semconv.REASONING_TOKENS] = usage.reasoning
-        if usage.estimated:
-            told["zurelay.usage.estimated"] = True
+    first = seconds(one.began, moments.first_token)
+    if first is not None:
+        told[semconv.TIME_TO_FIRST_CHUNK] = first
+    if record.usage is not None:
+        told.update(_usage(record.usage))
     if record.why:
         told["zurelay.why"] = record.why
-    if record.spent is not None and record.spent.usd:
-        told["zurelay.cost.usd"] = float(record.spent.usd)
-    if record.spent is not None and record.spent.ours:
-        told["zurelay.cost.own_usd"] = float(record.spent.ours)
+    if spent is not None and spent.usd:
+        told["zurelay.cost.usd"] = float(spent.usd)
+    if spent is not None and spent.ours:
+        told["zurelay.cost.own_usd"] = float(spent.ours)
     if record.content is not None:
         told.update(record.content)
+
+
+def _usage(usage: Usage) -> dict[str, Value]:
+    told: dict[str, Value] = {semconv.INPUT_TOKENS: usage.prompt, semconv.OUTPUT_TOKENS: usage.completion}
+    more = {
+        semconv.CACHE_READ: usage.cached,
+        semconv.CACHE_WRITTEN: usage.cache_written,
+        semconv.REASONING_TOKENS: usage.reasoning,
+    }
+    told |= {name: count for name, count in more.items() if count}
+    if usage.estimated:
+        told["zurelay.usage.estimated"] = True
+    return told

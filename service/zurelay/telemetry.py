@@ -1,4 +1,4 @@
-"""What one process sends to collectors: the exporter of the configuration in force, replaced when that says otherwise."""
+"""What one process sends to collectors: the exporter of the configuration in force, replaced as that changes."""
 
 from __future__ import annotations
 
@@ -7,35 +7,46 @@ import socket
 import threading
 from collections.abc import Mapping
 
+import msgspec
+
 from zurelay import otel
 from zurelay.export import Exporter
 from zurelay.model import Telemetry
+from zurelay.otel import Export, Signal
 
 _LAST = 1.0  # seconds for what still waits at the end
 
 
 class Sending:
-    """Holds the exporter. `environ` are the variables that say where telemetry goes."""
+    """Holds the exporter. `environ` are the variables that say where telemetry goes; only `signals` are sent."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], signals: frozenset[Signal]) -> None:
         self._environ = environ
-        self._exporter: Exporter | None = None
+        self._signals = signals
+        self.exporter: Exporter | None = None
 
     def configure(self, telemetry: Telemetry) -> Exporter | None:
-        """Give the exporter for these settings: the one before, where they send the same; OtelError where they can't."""
-        export = otel.export(telemetry, self._environ)
-        old = self._exporter
+        """Give the exporter for these settings: the one before, if they send the same. OtelError where they can't."""
+        export = self._export(telemetry)
+        old = self.exporter
         if old is not None and old.export == export:
             return old
-        self._exporter = Exporter(export, _instance()) if export is not None else None
+        self.exporter = Exporter(export, _instance()) if export is not None else None
         if old is not None:  # what it still has may take its time: nobody waits for it
             threading.Thread(target=old.close, args=(_LAST,), daemon=True).start()
-        return self._exporter
+        return self.exporter
+
+    def _export(self, telemetry: Telemetry) -> Export | None:
+        export = otel.export(telemetry, self._environ)
+        if export is None:
+            return None
+        targets = {signal: target for signal, target in export.targets.items() if signal in self._signals}
+        return msgspec.structs.replace(export, targets=targets) if targets else None
 
     def close(self) -> None:
         """Send what waits, for a second at most."""
-        if self._exporter is not None:
-            self._exporter.close(_LAST)
+        if self.exporter is not None:
+            self.exporter.close(_LAST)
 
 
 def _instance() -> str:

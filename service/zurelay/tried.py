@@ -1,4 +1,4 @@
-"""The attempts of a request that is over, one by one: those that were judged, and those that Envoy made and no filter saw.
+"""The attempts of a request that is over, one by one: those that were judged, and those that no filter saw.
 
 A connection that fails, a reset and a timeout reach no filter. That there was such an attempt shows in the numbers: an
 answer by the third of which only the second is on record had a first as well.

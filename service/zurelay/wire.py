@@ -70,7 +70,8 @@ def _moment(common: accesslog_pb2.AccessLogCommon, name: str) -> int:
     """Give a moment of an entry, in nanoseconds since 1970; 0 where it never was."""
     if not common.HasField(name):
         return 0
-    return common.start_time.ToNanoseconds() + getattr(common, name).ToNanoseconds()
+    after: int = getattr(common, name).ToNanoseconds()
+    return common.start_time.ToNanoseconds() + after
 
 
 def planned(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, simulate, until
 from otlp_receiver import Receiver, Span, tree
 
+Tree = dict[str, Any]
 PARENT = "b7ad6b7169203331"
 CHAT = "POST /v1/chat/completions"
 
@@ -42,9 +42,7 @@ def settings(provider: Provider) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", name="traced")
-def _traced(
-    provider: Provider, receiver: Receiver, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Gateway]:
+def _traced(provider: Provider, receiver: Receiver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     given = settings(provider) | {"telemetry": {"otlp": receiver.endpoint}}
     running = Gateway(tmp_path_factory.mktemp("t"), given).wait_ready()
     before = (running.envoy, running.workers)
@@ -121,7 +119,7 @@ def test_a_plain_request(asking: Asking, traced: Gateway, *, stream: bool) -> No
     answer = asking.chat(ask("three", reasoning_effort="high", stream=stream))
     assert 200 == answer.status_code
     spans = asking.spans(4 if stream else 3)
-    attempts = {"chat m1 #1 trio/p1": {}}
+    attempts: Tree = {"chat m1 #1 trio/p1": {}}
     below = {"relay": attempts} if stream else attempts
     assert tree(spans, numbered) == {CHAT: {"decide": {}, **below}}
     in_order(spans)
@@ -164,7 +162,7 @@ def test_a_request_that_falls_back_twice(asking: Asking, traced: Gateway, *, str
     answer = asking.chat(ask("trio", stream=stream, **faults))
     assert (200, "4") == (answer.status_code, answer.headers["x-zurelay-attempts"])
     spans = asking.spans(7 if stream else 6)
-    attempts = {
+    attempts: Tree = {
         "chat m1 #1 trio/p1": {},
         "chat m1 #2 trio/p1": {},
         "chat m2 #3 trio/p2": {},
@@ -197,11 +195,11 @@ def test_an_attempt_that_reached_nobody_has_a_span(asking: Asking, *, stream: bo
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_request_whose_every_attempt_failed(asking: Asking, traced: Gateway, *, stream: bool) -> None:
+def test_a_request_whose_every_attempt_failed(asking: Asking, *, stream: bool) -> None:
     answer = asking.chat(ask("solo", stream=stream, **simulate(m1="status:500")))
     assert 503 == answer.status_code
     spans = asking.spans(5 if stream else 4)
-    attempts = {"chat m1 #1 solo/p1": {}, "chat m1 #2 solo/p1": {}}
+    attempts: Tree = {"chat m1 #1 solo/p1": {}, "chat m1 #2 solo/p1": {}}
     below = {"relay": attempts} if stream else attempts
     assert tree(spans, numbered) == {CHAT: {"decide": {}, **below}}
     made = [span for span in spans if span.kind == "CLIENT"]
@@ -233,16 +231,14 @@ def test_a_stream_that_opens_early(asking: Asking, traced: Gateway) -> None:
     assert (True, kept.attributes["zurelay.keepalives"]) == (line["opened_early"], line["keepalives"])
 
 
-def test_spans_do_not_grow_with_an_answer(asking: Asking, receiver: Receiver) -> None:
+def test_spans_do_not_grow_with_an_answer(asking: Asking) -> None:
     answer = asking.chat(ask("trio", stream=True, **simulate(m1="tokens:2000")))
     assert answer.text.count("data:") > 1_000
     assert sum(len(span.events) for span in asking.spans(4)) <= 3
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_request_whose_client_left(
-    asking: Asking, traced: Gateway, provider: Provider, *, stream: bool
-) -> None:
+def test_a_request_whose_client_left(asking: Asking, traced: Gateway, *, stream: bool) -> None:
     body = ask("solo", stream=stream, **simulate(m1="slow-token:30" if stream else "slow-head:30"))
     with pytest.raises(httpx.ReadTimeout):
         traced.chat(body, asking.headers | {"x-zurelay-keepalive": "off"}, timeout=1)
@@ -284,7 +280,9 @@ def test_a_request_for_auto(asking: Asking, traced: Gateway) -> None:
     assert "simple" == line_of(traced, answer.headers["x-zurelay-request-id"])["category"]
 
 
-@pytest.mark.parametrize("sent", ["", "00-zz-zz-01", "01-{trace}-b7ad6b7169203331-01-more"], ids=["none", "bad", "later"])
+@pytest.mark.parametrize(
+    "sent", ["", "00-zz-zz-01", "01-{trace}-b7ad6b7169203331-01-more"], ids=["none", "bad", "later"]
+)
 def test_a_request_without_a_context_that_envoy_reads_has_one_whole_trace(
     asking: Asking, traced: Gateway, receiver: Receiver, sent: str
 ) -> None:
