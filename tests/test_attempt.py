@@ -418,8 +418,8 @@ def test_the_last_answer_that_is_none_fails_too() -> None:
 
 HEADS: dict[str, tuple[dict[str, str], Answered]] = {
     "all": (
-        {":status": "429", "content-encoding": "br", "retry-after": "3", "set-cookie": "x"},
-        Answered(status=429, content_encoding="br", retry_after=3),
+        {":status": "429", "content-encoding": "br", "content-length": "7", "retry-after": "3", "set-cookie": "x"},
+        Answered(status=429, content_encoding="br", content_length=7, retry_after=3),
     ),
     "a date": (
         {":status": "503", "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"},
@@ -481,6 +481,43 @@ def test_the_head_of_a_messages_stream_tells_what_its_prompt_used() -> None:
 
 def test_the_clients_own_mistake_gives_no_attempt_up() -> None:
     assert whole(400, MISTAKE).past is None
+
+
+KIB = 1 << 10
+HEADS_ALONE: dict[str, tuple[int, int | None, tuple[Kind, Reason] | None]] = {
+    "an answer": (200, 70, None),
+    "an answer without a length": (200, None, None),
+    "an answer of the limit": (200, LIMIT, None),
+    "an answer over it": (200, LIMIT + 1, (Kind.MOVE_ON, Reason.TOO_LARGE)),
+    "a short failure": (500, 64 * KIB, None),
+    "a long failure": (500, 64 * KIB + 1, (Kind.MOVE_ON, Reason.STATUS)),
+    "a failure without a length": (503, None, (Kind.MOVE_ON, Reason.STATUS)),
+    "too many requests, long": (429, LIMIT, (Kind.MOVE_ON, Reason.RETRY_LATER)),
+    "denied without a length": (401, None, (Kind.MOVE_ON, Reason.DENIED)),
+    "a 400 whose body must be read": (400, 70 * KIB, None),
+    "a 400 without a length": (400, None, None),
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "length", "expected"), [pytest.param(*row, id=name) for name, row in HEADS_ALONE.items()]
+)
+def test_what_a_head_alone_decides(status: int, length: int | None, expected: tuple[Kind, Reason] | None) -> None:
+    verdict = attempts.judge_head(TWO, 1, Answered(status=status, content_length=length), limit=LIMIT)
+    assert expected == (verdict and (verdict.kind, verdict.reason))
+
+
+def test_a_400_whose_body_is_over_the_limit_goes_back_without_its_words() -> None:
+    verdict = attempts.judge_head(TWO, 1, Answered(status=400, content_length=LIMIT + 1), limit=LIMIT)
+    assert verdict is not None
+    assert isinstance(verdict.error, ProviderRefusal)
+
+
+@given(st.integers(300, 599), st.integers(0, 5))
+def test_a_head_decides_as_the_whole_answer_does(status: int, waited: int) -> None:
+    answered = Answered(status=status, retry_after=waited)
+    verdict = attempts.judge_head(TWO, 1, answered, limit=LIMIT)
+    assert verdict is None or facts_of(verdict) == facts_of(whole(status, b"", retry_after=waited))
 
 
 def test_an_attempt_leaves_nothing_behind() -> None:

@@ -36,7 +36,10 @@ def test_chat_messages_of_every_role() -> None:
         Endpoint.CHAT,
         messages=[
             {"role": "system", "content": "Be short."},
-            {"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {}}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {}}],
+            },
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "c1", "content": "a cat"},
         ],
@@ -46,7 +49,7 @@ def test_chat_messages_of_every_role() -> None:
             {"role": "system", "parts": [text("Be short.")]},
             {
                 "role": "user",
-                "parts": [text("What is it?"), {"type": "blob", "modality": "image", "content": ""}],
+                "parts": [text("What?"), {"type": "blob", "modality": "image", "content": ""}],
             },
             {
                 "role": "assistant",
@@ -197,6 +200,8 @@ def test_what_is_too_long_is_named_and_left_out() -> None:
     assert {"zurelay.content_too_long": INPUT_MESSAGES} == captured.asked(Endpoint.CHAT, body)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"messages": 5}', b'{"messages": [5, null]}', b"{", b"[" * 5_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"messages": 5}', b'{"messages": [5, null]}', b"{", b"[" * 5_000]
+)
 def test_what_is_no_request_has_no_messages(body: bytes) -> None:
     assert [] == json.loads(captured.asked(Endpoint.CHAT, body)[INPUT_MESSAGES])

@@ -21,6 +21,7 @@ nearby units problems                           text for people
 surrogates                                      half characters in JSON
 sse jsonedit encoding chunk                     bytes, taken apart and put together
 message_event
+http2                                           a connection of frames
 headers paths                                   what passes, and what a path names
 trace_context otlp moments semconv              telemetry's words: contexts, messages, names
 captured
@@ -62,6 +63,7 @@ redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
+grpcwire
 http1 clock claims export
 loglines sqlite_file chores                           what is kept
 sqlite_keeper
@@ -82,12 +84,19 @@ WORLD = {
     *("os", "time", "pathlib", "io.open", "shutil", "tempfile", "glob", "logging", "secrets", "random", "uuid"),
     *("http.client", "http.server", "urllib.request", "sqlite3", "contextvars"),
 }
-LIBRARIES = {"msgspec", "yaml", "brotli", "zstandard"}  # of others, what a pure room may use: codecs, nothing that acts
+LIBRARIES = {
+    "msgspec",
+    "yaml",
+    "brotli",
+    "zstandard",
+    "hpack",
+}  # of others, what a pure room may use: codecs, nothing that acts
 CLOCKS_AND_FILES = {"now", "utcnow", "today", "open", "print", "input", "read_text", "read_bytes", "write_text"}
 
 # Files without a test file of their own, and why.
 UNTESTED = {
     "model.py": "values without behaviour",
+    "http2/events.py": "values without behaviour",
     "ports.py": "protocols without behaviour",
     "protos": "generated; tests/test_protos.py",
     "__main__.py": "the door: tests/e2e starts it",

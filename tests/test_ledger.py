@@ -67,9 +67,24 @@ def test_the_kind_that_is_short_is_named() -> None:
 def test_of_several_limits_the_longest_wait_is_told() -> None:
     limited = scope(requests_per_minute=1, usd_per_day=Decimal(1))
     found = learned(ledger(), limited)
-    found.take(taken(amount=USD))
+    found.take(taken())
+    found.spend(limited.name, DAY, USD)
     (refused,) = found.consider((limited,), Need(usd=Decimal(1)), DAY).refused
     assert (Kind.USD_DAY, 12 * 60 * MINUTE, Decimal(1)) == (refused.kind, refused.wait, refused.used)
+    assert not refused.held
+
+
+def test_money_that_is_only_held_is_worth_asking_for_again_soon() -> None:
+    limited = scope(usd_per_day=Decimal(1), usd_per_month=Decimal(1))
+    found = learned(ledger(), limited)
+    found.spend(limited.name, DAY, USD // 2)
+    found.take(taken(amount=USD // 2))
+    (refused,) = found.consider((limited,), Need(usd=Decimal("0.5")), DAY).refused
+    assert (5 * SECOND, True) == (refused.wait, refused.held)
+    (refused,) = found.consider((limited,), Need(usd=Decimal("0.51")), DAY).refused
+    assert (12 * 60 * MINUTE, False) == (refused.wait, refused.held)
+    (refused,) = found.consider((limited,), Need(usd=Decimal("1.01")), DAY).refused
+    assert (None, False) == (refused.wait, refused.held)
 
 
 def test_money_fits_to_the_last_digit() -> None:

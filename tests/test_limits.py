@@ -168,6 +168,17 @@ ERRORS = {
         {"retry-after": "3600", "x-should-retry": "false"},
         "insufficient_quota",
     ),
+    "USD that requests under way hold": (
+        refused(
+            Kind.USD_DAY, limit=Decimal(50), used=Decimal("49.99"), needed=Decimal("0.0715"), wait=5 * SECOND, held=True
+        ),
+        (
+            "This key has a limit of 50.00 USD a day, 49.99 used or reserved; this request may need 0.0715. "
+            "Requests under way hold what is left: try again in 5s."
+        ),
+        {"retry-after": "5", "x-should-retry": "false"},
+        "insufficient_quota",
+    ),
     "USD a month": (
         refused(Kind.USD_MONTH, limit=Decimal(1), used=Decimal(1), needed=Decimal(2), wait=None),
         (

@@ -58,10 +58,10 @@ def test_what_was_given_up_is_ours_whatever_came_of_the_request() -> None:
     assert Decimal(0) == spent(plan(FIRST, past=past[:1], endpoint=Endpoint.COUNT_TOKENS), None, "failed", None).ours
 
 
-OWN = {"prompt": 10, "completion": 20, "estimated": True}
+OWN = Usage(prompt=10, completion=20, estimated=True)
 BELIEVED: dict[str, tuple[Attempt, Usage | None, Usage]] = {
     "as told": (FIRST, USED, USED),
-    "nothing told": (FIRST, None, Usage(**OWN)),
+    "nothing told": (FIRST, None, OWN),
     "no prompt told": (FIRST, Usage(completion=5, estimated=True), Usage(prompt=10, completion=5, estimated=True)),
     "no completion told": (FIRST, Usage(prompt=8, estimated=True), Usage(prompt=8, completion=20, estimated=True)),
     "a prompt of the window": (FIRST, Usage(prompt=100_000, completion=1), Usage(prompt=100_000, completion=1)),
@@ -81,7 +81,7 @@ BELIEVED: dict[str, tuple[Attempt, Usage | None, Usage]] = {
         Usage(prompt=1, completion=300_000),
         Usage(prompt=1, completion=300_000),
     ),
-    "both beyond all sense": (FIRST, Usage(prompt=1 << 39, completion=1 << 39), Usage(**OWN)),
+    "both beyond all sense": (FIRST, Usage(prompt=1 << 39, completion=1 << 39), OWN),
 }
 
 

@@ -128,7 +128,7 @@ async def test_money_is_held_until_it_is_settled(store: Store) -> None:
     reservation = await granted(store, limited, usd="0.9")
     outcome = await refused(store, limited, usd="0.2")
     assert (Kind.USD_DAY, Decimal(1), Decimal("0.9"), Decimal("0.2")) == _facts(outcome)
-    assert 12 * 60 * MINUTE == outcome.wait
+    assert 5 * SECOND == outcome.wait
     store.settle(reservation, spent("0.3"))
     await store.flush()
     assert Decimal("0.3") == (await refused(store, limited, usd="0.71")).used
@@ -162,10 +162,12 @@ async def test_large_amounts_stay_exact(store: Store) -> None:
 async def test_a_day_and_a_month_begin_anew(stores: Stores, store: Store) -> None:
     limited = scope(usd_per_day="1", usd_per_month="1.5")
     store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     outcome = await refused(store, limited, usd="0.6")
     assert (Kind.USD_DAY, 12 * 60 * MINUTE) == (outcome.kind, outcome.wait)
     stores.clock.move(12 * 3600)  # December: the month is new too
     store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     stores.clock.move(24 * 3600)
     outcome = await refused(store, limited, usd="0.6")
     assert (Kind.USD_MONTH, Decimal(1), 30 * 24 * 60 * MINUTE) == (outcome.kind, outcome.used, outcome.wait)
@@ -187,9 +189,23 @@ async def test_more_money_than_the_limit_never_fits(store: Store) -> None:
     assert (await refused(store, scope(usd_per_day="1", usd_per_month="5"), usd="1.01")).wait is None
 
 
+async def test_money_that_is_only_held_is_worth_asking_for_again_soon(store: Store) -> None:
+    limited = scope(usd_per_day="1")
+    store.settle(await granted(store, limited, usd="0.5"), spent("0.4"))
+    await store.flush()
+    under_way = await granted(store, limited, usd="0.5")
+    for needed, wait, held in (("0.6", 5 * SECOND, True), ("0.7", 12 * 60 * MINUTE, False), ("2", None, False)):
+        outcome = await refused(store, limited, usd=needed)
+        assert (wait, held, Decimal("0.9")) == (outcome.wait, outcome.held, outcome.used)
+    store.settle(under_way, spent("0"))
+    await store.flush()
+    await granted(store, limited, usd="0.6")
+
+
 async def test_of_several_limits_the_longest_wait_is_told(store: Store) -> None:
     limited = scope(requests_per_minute=1, usd_per_day="1")
-    await granted(store, limited, usd="1")
+    store.settle(await granted(store, limited, usd="1"), spent("1"))
+    await store.flush()
     assert Kind.USD_DAY is (await refused(store, limited, usd="1")).kind
 
 
@@ -206,7 +222,8 @@ async def test_a_shadow_refuses_nothing_and_tells_what_it_would_have_done(store:
 
 async def test_a_shadow_alone_refuses_nothing(store: Store) -> None:
     shadow = scope(enforced=False, requests_per_minute=1, usd_per_day="1")
-    await granted(store, shadow, usd="1")
+    store.settle(await granted(store, shadow, usd="1"), spent("1"))
+    await store.flush()
     outcome = await store.reserve((shadow,), need(usd="1"))
     assert isinstance(outcome, Granted)
     assert [Kind.USD_DAY] == [each.kind for each in outcome.shadow]

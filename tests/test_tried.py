@@ -108,5 +108,7 @@ def test_a_plan_that_got_shorter_still_knows_its_routes() -> None:
 
 def test_what_an_attempt_wasted_has_its_price() -> None:
     dear = attempt("first/one", price=Price(input=Decimal(1_000_000), output=Decimal(0)))
-    planned = plan(dear, TWO, past=(past(1, usage=Usage(prompt=3)), past(2, cluster="first/two", usage=Usage(prompt=3))))
+    planned = plan(
+        dear, TWO, past=(past(1, usage=Usage(prompt=3)), past(2, cluster="first/two", usage=Usage(prompt=3)))
+    )
     assert [Decimal(3), None] == [one.discarded for one in tried.tried(record(planned, 2, None, outcome="refused"))]

@@ -21,6 +21,7 @@ from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
 
 _BYTES_PER_TOKEN = 4
+_SHORT = 64 << 10  # bytes of an error's body: more only repeat the request
 HELD = 512 << 10  # bytes held before a verdict; Envoy 1.40 crashes past its 1 MiB connection buffer
 
 
@@ -59,6 +60,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     status: int
     content_encoding: str = ""
+    content_length: int | None = None
     retry_after: int | None = None
 
     @classmethod
@@ -67,6 +69,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             status=int(headers.get(":status", "0")),
             content_encoding=headers.get("content-encoding", ""),
+            content_length=int(length) if (length := headers.get("content-length", "")).isdecimal() else None,
             retry_after=refusal.retry_after(headers.get("retry-after"), now),
         )
 
@@ -112,6 +115,22 @@ def timed(verdict: Verdict, began: int, ended: int) -> Verdict:
     if following is not None:
         following = msgspec.structs.replace(following, past=(*following.past[:-1], past))
     return msgspec.structs.replace(verdict, past=past, plan=following)
+
+
+def judge_head(plan: Plan, number: int, answered: Answered, *, limit: int) -> Verdict | None:
+    """Judge an answer by its head, where its body can't be had or tells nothing; None where it must be waited for.
+
+    A short body is waited for in any case: the connection to the provider is then of use to others.
+    """
+    length = answered.content_length
+    if answered.is_success:
+        too_large = length is not None and length > limit
+        return _lost(plan, number, answered, Reason.TOO_LARGE) if too_large else None
+    if length is not None and length <= _SHORT:
+        return None
+    if refusal.reason_of(answered.status) is None and (length is None or length <= limit):
+        return None
+    return _refused(plan, number, answered, b"")
 
 
 def _wasted(plan: Plan, current: Attempt, body: bytes) -> Usage | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
-import grpc.aio
 import msgspec
 
 from zurelay import attempt, captured, exchange, failure, headers, plan, settlement, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
 from zurelay.errors import InvalidRequest, ZurelayError, error_body
+from zurelay.grpcwire.calls import Call
 from zurelay.jsonedit import Document
 from zurelay.model import Format
 from zurelay.moments import Moments
@@ -21,17 +20,15 @@ from zurelay.relay import BEGAN, PAST, ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 
 class WholeProcessor:
     """An attempt whose answer comes whole. `first`: the ingress has made its request ready."""
 
     suffix = ".whole"
 
-    def __init__(self, worker: Worker, context: Context, *, first: bool) -> None:
+    def __init__(self, worker: Worker, call: Call[wire.Request], *, first: bool) -> None:
         self._worker = worker
-        self._context = context
+        self._call = call
         self._number = 1 if first else 0
         self._plan: Plan | None = None
         self._began = 0
@@ -40,26 +37,24 @@ class WholeProcessor:
     async def serve(self) -> None:
         """See the attempt through."""
         head = Head(headers={}, end=False)
-        while (message := await self._context.read()) is not grpc.aio.EOF:
+        while (message := await self._call.read()) is not None:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(self._made_ready(message.request_body.body))
+                await self._call.write(self._made_ready(message.request_body.body))
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
-                await self._context.write(
-                    self._judge(head, b"", wire.response_headers) if head.end else wire.PASS_HEADERS
-                )
+                await self._call.write(self._judge_head(head))
             elif message.HasField("response_body"):
-                await self._context.write(self._judge(head, message.response_body.body, wire.response_body))
+                await self._call.write(self._judge(head, message.response_body.body, wire.response_body))
 
     async def _request_headers(self, message: wire.Request) -> None:
         self._began = time.time_ns()
         sent = wire.head(message.request_headers).headers
         self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
-        await self._context.write(wire.attempt_request(target(self._current(), sent)))
+        await self._call.write(wire.attempt_request(target(self._current(), sent)))
 
     def _made_ready(self, body: bytes) -> bytes:
         """Make the attempt's request body from the one that all attempts start from.
@@ -87,12 +82,25 @@ class WholeProcessor:
     def _current(self) -> Attempt:
         return self._planned().attempts[self._number - 1]
 
+    def _judge_head(self, head: Head) -> bytes:
+        """Judge an answer without a body, and one that needs none; let Envoy wait for the others'."""
+        if head.end:
+            return self._judge(head, b"", wire.response_headers)
+        answered = Answered.read(head.headers, time.time())
+        verdict = attempt.judge_head(self._planned(), self._number, answered, limit=self._limit())
+        return self._told(verdict, head, wire.response_head_alone) if verdict is not None else wire.PASS_HEADERS
+
     def _judge(self, head: Head, body: bytes, reply: Callable[[Mutation], bytes]) -> bytes:
-        """Judge the answer, and write what Envoy is told in this phase."""
-        planned = self._planned()
+        """Judge the whole answer, and write what Envoy is told in this phase."""
         now = time.time()
         answered = Answered.read(head.headers, now)
-        verdict = attempt.judge_whole(planned, self._number, answered, body, limit=self._limit(), created=int(now))
+        limit = self._limit()
+        verdict = attempt.judge_whole(self._planned(), self._number, answered, body, limit=limit, created=int(now))
+        return self._told(verdict, head, reply, body)
+
+    def _told(self, verdict: Verdict, head: Head, reply: Callable[[Mutation], bytes], body: bytes = b"") -> bytes:
+        """Put a verdict on record, and write it for Envoy."""
+        planned = self._planned()
         verdict = self._note(verdict, body)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
@@ -133,16 +141,16 @@ class StreamProcessor(WholeProcessor):
 
     suffix = ".stream"
 
-    def __init__(self, worker: Worker, context: Context) -> None:
-        super().__init__(worker, context, first=False)
+    def __init__(self, worker: Worker, call: Call[wire.Request]) -> None:
+        super().__init__(worker, call, first=False)
 
     async def serve(self) -> None:
         """See the attempt through to its first token."""
-        while (message := await self._context.read()) is not grpc.aio.EOF:
+        while (message := await self._call.read()) is not None:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._context.write(self._made_ready(message.request_body.body))
+                await self._call.write(self._made_ready(message.request_body.body))
             elif message.HasField("response_headers"):
                 await self._hold(wire.head(message.response_headers))
                 return
@@ -154,10 +162,10 @@ class StreamProcessor(WholeProcessor):
         pieces = 0
         verdict = held.feed(b"", end=True) if head.end else None
         if verdict is None:
-            await self._context.write(wire.more_time(planned.first_token + 60))
+            await self._call.write(wire.more_time(planned.first_token + 60))
         while verdict is None:
-            message = await self._context.read()
-            if message is grpc.aio.EOF:
+            message = await self._call.read()
+            if message is None:
                 return
             if message.HasField("response_body"):
                 pieces += 1
@@ -165,9 +173,9 @@ class StreamProcessor(WholeProcessor):
             else:  # trailers end a body
                 verdict = held.feed(b"", end=True)
         verdict = self._note(verdict)
-        await self._context.write(wire.response_headers(self._stream_mutation(verdict, head)))
+        await self._call.write(wire.response_headers(self._stream_mutation(verdict, head)))
         for _ in range(pieces):
-            await self._context.write(wire.PASS_BODY)
+            await self._call.write(wire.PASS_BODY)
 
     def _stream_mutation(self, verdict: Verdict, head: Head) -> Mutation:
         planned = self._planned()

@@ -33,7 +33,7 @@ def refused(tally: Tally, refusal: Refusal) -> None:
 def finished(tally: Tally, record: Record, place: Callable[[str], Place]) -> None:
     """Count a request that is over, and its attempts."""
     answering = record.attempt
-    model = answering.model if answering is not None and record.outcome != settlement.REFUSED else ""
+    model = answering.model if answering is not None and record.outcome not in settlement.UNANSWERED else ""
     tally.add(families.REQUESTS, (model, record.outcome))
     plan, moments, spent = record.plan, record.moments, record.spent
     whole = seconds(plan.began, moments.ended)

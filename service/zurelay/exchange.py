@@ -69,10 +69,11 @@ class AnswerStream(Protocol):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client asked that its stream depends on."""
+    """What the client asked that its stream depends on; `prompt` counts the tokens of what it sent."""
 
     usage: bool = False
     choices: int = 1
+    prompt: Callable[[], int] = int
 
 
 def seen(format: Format) -> Callable[[str, bytes | None], chunk.Seen]:
@@ -165,7 +166,7 @@ def stream(attempt: Attempt, endpoint: Endpoint, asked: Asked, stamp: Stamp) -> 
         return TranslatedStream(stream_messages_to_chat.Stream(stamp, include_usage=asked.usage))
     if attempt.format is Format.ANTHROPIC:
         return MessagesStream(attempt.model)
-    return TranslatedStream(stream_chat_to_messages.Stream(stamp))
+    return TranslatedStream(stream_chat_to_messages.Stream(stamp, asked.prompt))
 
 
 def _is_chat(endpoint: Endpoint) -> bool:

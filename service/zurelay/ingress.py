@@ -8,7 +8,6 @@ import logging
 import time
 from typing import Any
 
-import grpc.aio
 import msgspec
 
 from zurelay import (
@@ -31,6 +30,7 @@ from zurelay.access import Caller
 from zurelay.attempts import target
 from zurelay.catalog import Catalog
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
+from zurelay.grpcwire.calls import Call
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint
@@ -48,11 +48,10 @@ from zurelay.worker import Held, Worker
 
 _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
 _LONGEST_ID = 128  # of a client's own x-request-id, in the log
+_OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
 
@@ -63,9 +62,9 @@ class ClientLeftError(Exception):
 class Ingress:
     """One client's request."""
 
-    def __init__(self, worker: Worker, context: Context) -> None:
+    def __init__(self, worker: Worker, call: Call[wire.Request]) -> None:
         self._worker = worker
-        self._context = context
+        self._call = call
         self._request_id = worker.new_request_id()
         self._endpoint = Endpoint.CHAT
         self._began = time.time_ns()
@@ -76,8 +75,8 @@ class Ingress:
 
     async def serve(self) -> None:
         """Answer it, or hand it on; every error is mapped here, once."""
-        first = await self._context.read()
-        if first is grpc.aio.EOF:
+        first = await self._call.read()
+        if first is None:
             return
         head = self._head = wire.head(first.request_headers)
         try:
@@ -98,7 +97,7 @@ class Ingress:
             **error.headers(),
         }
         body = error_body(error, self._endpoint, self._request_id)
-        await self._context.write(wire.immediate(error.status, found, body))
+        await self._call.write(wire.immediate(error.status, found, body))
 
     def _refusal(self, error: ZurelayError) -> Refusal:
         caller = self._caller_known
@@ -139,14 +138,14 @@ class Ingress:
 
     def _caller(self, head: Head) -> Caller:
         """Find who calls: Envoy tells of the peer in the metadata of its stream, which no client can write."""
-        told = {str(name): str(value) for name, value in self._context.invocation_metadata() or ()}
+        told = self._call.metadata
         peer = Peer(uris=told.get(envoy.PEER_URIS, ""), address=told.get(envoy.PEER_ADDRESS, ""))
         workload = self._worker.identifier.workload(peer, head.headers)
         return self._worker.keys.authenticate(head.headers, dt.datetime.now(dt.UTC), workload)
 
     async def _show(self, value: dict[str, Any]) -> None:
         found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id}
-        await self._context.write(wire.immediate(200, found, msgspec.json.encode(value)))
+        await self._call.write(wire.immediate(200, found, msgspec.json.encode(value)))
 
     async def _chat(self, catalog: Catalog, caller: Caller, matched: Matched, head: Head) -> None:
         limits = catalog.settings.limits
@@ -163,7 +162,7 @@ class Ingress:
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
             planned = self._dated(planned, came)
             if request.stream:
-                relaying = Relaying(self._worker, self._context, catalog, planned, request, held)
+                relaying = Relaying(self._worker, self._call, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head, keepalive=keepalive)
             else:
@@ -171,7 +170,7 @@ class Ingress:
                 stays = len(request.document.data) >= _LARGE or holds(planned)
                 del request  # Envoy has it now
                 if stays:
-                    await self._wait_for_end()
+                    await self._wait_for_end(planned)
         finally:
             held.release()
             if planned is not None and planned.reservation is not None:
@@ -221,21 +220,26 @@ class Ingress:
             return msgspec.structs.replace(decision.plan, explained=explain.summary(decision))
         return decision.plan
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, planned: Plan) -> None:
         """Hold a large body's share until Envoy, which keeps it for retries, is done with it; and what limits reserve.
 
-        A stream that stays ties the request to this worker's life: where nothing is held it ends at once.
+        A stream that stays ties the request to this worker's life: where nothing is held it ends at once. The client
+        may have left just before Envoy had the plan: then nobody else knows of the request.
         """
-        while await self._context.read() is not grpc.aio.EOF:
-            pass
+        try:
+            while await self._call.read() is not None:
+                pass
+        finally:
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
+            asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
         """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""
         pieces: list[bytes] = []
         ended = head.end
         while not ended:
-            message = await self._context.read()
-            if message is grpc.aio.EOF:
+            message = await self._call.read()
+            if message is None:
                 raise ClientLeftError
             if message.HasField("request_body"):
                 held.grow(len(message.request_body.body))
@@ -276,9 +280,9 @@ class Ingress:
         }
         removed = headers.kept_from_provider(head.headers)
         groups = plan.groups(planned, ".whole", ".first" if ready else None)
-        await self._context.write(wire.planned(planned, groups, changed, removed, planned.whole))
+        await self._call.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
-            await self._context.write(piece)
+            await self._call.write(piece)
 
 
 def _now() -> Moments:

@@ -110,9 +110,12 @@ class Ledger:
             if until != 0:
                 found.append(_refused(scope, Kind.TOKENS, tokens, window.tokens, need.tokens, until))
         for kind, limit, period in _spend_limits(scope, day):
-            used = self._purse(scope.name, period).used
-            if used + amount > money.units(limit):
-                found.append(limits.out_of_money(scope, kind, limit, money.usd(used), need.usd, self._now))
+            purse = self._purse(scope.name, period)
+            used, room = purse.used, money.units(limit) - amount
+            if used > room:
+                held = used - purse.held <= room
+                told = money.usd(used)
+                found.append(limits.out_of_money(scope, kind, limit, told, need.usd, self._now, held=held))
         return found
 
     def take(self, taken: Taken) -> None:

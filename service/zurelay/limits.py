@@ -19,6 +19,7 @@ from zurelay.model import UsageLimits
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
+_UNDER_WAY = 5 * SECOND  # after which it is worth asking again whether others are over; a model takes seconds
 DEFAULT_OUTPUT = 4096  # SPEC 11: what a request may write where it doesn't say
 _MOST_OUTPUT = 10**12  # beyond any limit; larger numbers tell nothing more
 
@@ -87,7 +88,8 @@ class Standing(msgspec.Struct, frozen=True):
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that a request doesn't fit in. `used` includes what is held for requests under way.
 
-    `wait` is when it would fit if nothing else came, in microseconds; None where it never will.
+    `wait` is when it would fit if nothing else came, in microseconds; None where it never will. `held`: it is money
+    that requests under way hold: nobody knows for how long.
     """
 
     scope: Scope
@@ -96,6 +98,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     used: int | Decimal
     needed: int | Decimal
     wait: int | None
+    held: bool = False
     requests: Standing | None = None
     tokens: Standing | None = None
 
@@ -136,11 +139,18 @@ def until_next_month(at: int) -> int:
     return int(following.timestamp()) * SECOND - at
 
 
-def out_of_money(scope: Scope, kind: Kind, limit: Decimal, used: Decimal, needed: Decimal, now: int) -> Refused:
-    """Refuse for money: it fits when the next day or month begins, or never."""
+def out_of_money(
+    scope: Scope, kind: Kind, limit: Decimal, used: Decimal, needed: Decimal, now: int, *, held: bool
+) -> Refused:
+    """Refuse for money: it fits when the next day or month begins, or never.
+
+    `held`: or when requests under way are over, as it is what they hold that leaves no room.
+    """
     until = until_next_day(now) if kind is Kind.USD_DAY else until_next_month(now)
-    wait = None if needed > limit else until
-    return Refused(scope=scope, kind=kind, limit=limit, used=used, needed=needed, wait=wait)
+    wait = None if needed > limit else min(until, _UNDER_WAY) if held else until
+    return Refused(
+        scope=scope, kind=kind, limit=limit, used=used, needed=needed, wait=wait, held=held and wait is not None
+    )
 
 
 def binding(refusals: Iterable[Refused]) -> Refused:
@@ -217,6 +227,8 @@ def _advice(refused: Refused) -> str:
     if refused.wait is None:
         return "That never fits: send a shorter prompt, or ask for less output (max_tokens)."
     when = duration(seconds(refused.wait) * SECOND)
+    if refused.held:
+        return f"Requests under way hold what is left: try again in {when}."
     if refused.kind in _SPEND:
         return f"The limit begins anew in {when}."
     return f"Try again in {when}."

@@ -6,19 +6,17 @@ Each of Envoy's threads keeps one stream open for as long as both live, and open
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
-
-import grpc
-import grpc.aio
+from typing import Any
 
 from zurelay import access_log, wire
+from zurelay.grpcwire.calls import Call, Method, client_streaming
 from zurelay.protos import accesslog_service_pb2
 from zurelay.worker import Worker
 
-Context = grpc.aio.ServicerContext[Any, Any]
 Message = accesslog_service_pb2.StreamAccessLogsMessage
 
-_SERVICE = "envoy.service.accesslog.v3.AccessLogService"
+_STREAM = "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs"
+_NOTHING = accesslog_service_pb2.StreamAccessLogsResponse().SerializeToString()
 _log = logging.getLogger("zurelay")
 
 
@@ -28,10 +26,11 @@ class LogService:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    async def listen(self, _: object, context: Context) -> None:
-        """Take in one stream; nothing is ever answered."""
-        while (message := await context.read()) is not grpc.aio.EOF:
+    async def listen(self, call: Call[Message]) -> bytes:
+        """Take in one stream, to its end."""
+        while (message := await call.read()) is not None:
             self._take(message)
+        return _NOTHING
 
     def _take(self, message: Message) -> None:
         for logged in message.http_logs.log_entry:
@@ -40,11 +39,6 @@ class LogService:
             except Exception:  # noqa: BLE001  # the entries behind it must not be lost with it
                 _log.exception("an entry of the access log can't be put on record")
 
-    def handlers(self) -> grpc.GenericRpcHandler:
-        """The gRPC method. It is the client's stream alone, but is read as the processors' are."""
-        method: grpc.RpcMethodHandler[Message, bytes] = grpc.stream_stream_rpc_method_handler(
-            cast("Any", self.listen),  # grpc.aio takes coroutines here; the stubs know threads alone
-            request_deserializer=Message.FromString,
-            response_serializer=None,
-        )
-        return grpc.method_handlers_generic_handler(_SERVICE, {"StreamAccessLogs": method})
+    def methods(self) -> list[Method[Any]]:
+        """What is served."""
+        return [client_streaming(_STREAM, Message.FromString, self.listen)]

@@ -82,7 +82,7 @@ def request(record: Record, now: int) -> bytes:
         client_request_id=plan.client_request_id,
         key=plan.key,
         asked=plan.asked,
-        model=answering.model if answering is not None and record.outcome != settlement.REFUSED else None,
+        model=answering.model if answering is not None and record.outcome not in settlement.UNANSWERED else None,
         provider=answering.provider if answering is not None else None,
         category=plan.category,
         effort=(answering.shown_effort if answering is not None else None) or "",

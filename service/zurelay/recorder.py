@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zurelay import counting, families, logline, otlp, semconv, spans
-from zurelay.export import Exporter
 from zurelay.limits import Refused
 from zurelay.loglines import LogLines
 from zurelay.model import Keep, Settings
@@ -21,6 +21,9 @@ from zurelay.rules import Finding
 from zurelay.spans import Place, Rule, Scene
 from zurelay.tally import Sample, Tally
 from zurelay.trace_context import Context, Trace, began
+
+if TYPE_CHECKING:
+    from zurelay.export import Exporter  # with gRPC, which takes longer to load than all the rest
 
 Later = Callable[[Callable[[], None]], object]
 """Does something a moment later, once what is under way has been answered."""

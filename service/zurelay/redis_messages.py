@@ -16,6 +16,7 @@ Answer = tuple[int, int, list[tuple[int, int, int, int, int]], list[tuple[int, i
 
 _KINDS = {1: Kind.REQUESTS, 2: Kind.TOKENS, 3: Kind.USD_DAY, 4: Kind.USD_MONTH}
 _NEVER = -1
+_HELD = 1  # in place of a wait for money: what requests under way hold leaves no room
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,7 +75,8 @@ def _refused(refusal: tuple[int, int, int, int, int], scopes: Sequence[Scope], n
     scope, kind = scopes[place - 1], _KINDS[which]
     limit = getattr(scope.limits, kind.value)
     if kind in (Kind.USD_DAY, Kind.USD_MONTH):
-        return limits.out_of_money(scope, kind, limit, money.usd(money.whole(used, rest)), need.usd, now)
+        told = money.usd(money.whole(used, rest))
+        return limits.out_of_money(scope, kind, limit, told, need.usd, now, held=wait == _HELD)
     needed = 1 if kind is Kind.REQUESTS else need.tokens
     return Refused(scope=scope, kind=kind, limit=limit, used=used, needed=needed, wait=None if wait == _NEVER else wait)
 

@@ -105,12 +105,20 @@ def is_about_length(status: int, error: ProviderError) -> bool:
     return error.code in _LENGTH_CODES or bool(_LENGTH_WORDS.search(error.message))
 
 
-def reason(status: int, error: ProviderError, *, named: bool) -> Reason | None:
-    """Say why a status moves the plan on; None where the mistake is the client's own."""
+def reason_of(status: int) -> Reason | None:
+    """Say why a failing status moves the plan on whatever its body says; None where that must be read."""
     if status in _REASONS:
         return _REASONS[status]
     if status in _PASSING or not 400 <= status < 500:  # noqa: PLR2004  # RFC 9110, 15.5: the client's errors
         return Reason.STATUS
+    return None
+
+
+def reason(status: int, error: ProviderError, *, named: bool) -> Reason | None:
+    """Say why a status moves the plan on; None where the mistake is the client's own."""
+    by_status = reason_of(status)
+    if by_status is not None:
+        return by_status
     if is_about_length(status, error):
         return Reason.CONTEXT_LENGTH
     if status == 400 and not named:  # noqa: PLR2004  # SPEC 5: any 400 from a model that the client didn't name

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
 
-import grpc.aio
 import msgspec
 
 from zurelay import captured, exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
@@ -15,6 +13,7 @@ from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
 from zurelay.errors import InvalidRequest
+from zurelay.grpcwire.calls import Call
 from zurelay.model import Endpoint
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan, decode_past, encode
@@ -25,17 +24,16 @@ from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
 OPEN = 200
-Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Relaying:
     """One streamed request."""
 
     def __init__(
-        self, worker: Worker, context: Context, catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
+        self, worker: Worker, call: Call[wire.Request], catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
     ) -> None:
         self._worker = worker
-        self._context = context
+        self._call = call
         self._settings = catalog.settings
         self._plan = plan
         self._request: ChatRequest | None = request
@@ -93,7 +91,7 @@ class Relaying:
     def _relay(self, *, keepalive: bool) -> Relay:
         streaming, timeouts = self._settings.streaming, self._settings.timeouts
         request = self._asked()
-        asked = exchange.Asked(usage=request.include_usage, choices=request.choices)
+        asked = exchange.Asked(usage=request.include_usage, choices=request.choices, prompt=self._estimate_prompt)
         chat = self._plan.endpoint is Endpoint.CHAT
         open_after, beat = streaming.open_after, streaming.keepalive
         if not chat:  # clients of messages give up after some 15 s without an event; a comment is none (SPEC 8)
@@ -172,11 +170,11 @@ class Relaying:
             if output.status is not None:
                 if output.status == OPEN and not self._first_token:
                     self._opened = time.time_ns()
-                await self._context.write(wire.stream_head(output.status, output.headers))
+                await self._call.write(wire.stream_head(output.status, output.headers))
             if self._capture and len(self._said) < captured.MOST:
                 self._said += output.data
             if output.data or output.end:
-                await self._context.write(wire.stream_body(output.data, end=output.end))
+                await self._call.write(wire.stream_body(output.data, end=output.end))
 
     def _record(self, relay: Relay) -> None:
         left = relay.outcome is Outcome.UNDER_WAY

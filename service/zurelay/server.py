@@ -1,4 +1,4 @@
-"""One worker process: the gRPC server on its Unix socket, and the line to the supervisor.
+"""One worker process: the gRPC server on its address, and the line to the supervisor.
 
 The supervisor writes one JSON object a line to standard input: configure, drain, report. Answers go to standard output.
 When the line breaks, the supervisor is gone, and so goes the worker.
@@ -13,18 +13,20 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import grpc.aio
 import msgspec
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from zurelay import budgets, keysfile, limits, settings, stores
 from zurelay.claims import Claims
 from zurelay.clock import WallClock
 from zurelay.families import LIMIT_USED
+from zurelay.grpcwire.calls import Method
+from zurelay.grpcwire.health import Health
+from zurelay.grpcwire.server import Server
 from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
-from zurelay.model import Key, Settings
+from zurelay.model import Key, Limits, Settings
 from zurelay.otel import OtelError, Signal
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
@@ -33,17 +35,13 @@ from zurelay.tally import Sample
 from zurelay.telemetry import Sending
 from zurelay.worker import Worker
 
+if TYPE_CHECKING:
+    from zurelay.grpcwire.over_grpcio import GrpcioServer
+
 _log = logging.getLogger("zurelay")
 
-_OPTIONS = [
-    # A buffered body is one message, as large as limits.request_body says; Envoy and the sidecar bound it before.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # Envoy pings each second to notice a frozen worker; without these the server would call it abuse.
-    ("grpc.http2.min_ping_interval_without_data_ms", 100),
-    ("grpc.http2.max_ping_strikes", 0),
-    ("grpc.so_reuseport", 0),
-]
+# What comes with a body in one message: headers, the plan.
+_BESIDE_A_BODY = 2 << 20
 
 
 _SIGNALS = frozenset({Signal.TRACES, Signal.LOGS})  # metrics are the supervisor's to send: it has those of all workers
@@ -69,24 +67,19 @@ class Reply(msgspec.Struct, kw_only=True):
 class WorkerServer:
     """The process's one server."""
 
-    def __init__(self, socket: str, worker: Worker, recorder: LogRecorder) -> None:
-        self._socket = socket
+    def __init__(self, address: str, worker: Worker, recorder: LogRecorder) -> None:
+        self._address = address
         self._worker = worker
         self._recorder = recorder
         self._sending = Sending(os.environ, _SIGNALS)
-        self._health = health.aio.HealthServicer()
-        self._server: grpc.aio.Server | None = None
-        self._listening = False
+        self._health = Health()
+        self._server: Server | GrpcioServer | None = None
         self._store: Store | None = None
         self._place: tuple[str | None, str | None] | None = None
         self._limited: tuple[Key, ...] = ()
 
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
-        server = grpc.aio.server(options=_OPTIONS)  # made here: it belongs to the loop that runs
-        server.add_generic_rpc_handlers((Processor(self._worker).handlers(), LogService(self._worker).handlers()))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        self._server = server
         reader = await _standard_input()
         budget = asyncio.create_task(self._watch_budgets())
         while line := await reader.readline():
@@ -94,7 +87,8 @@ class WorkerServer:
             sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
             sys.stdout.buffer.flush()
         budget.cancel()
-        await server.stop(grace=None)
+        if self._server is not None:
+            await self._server.stop()
         await _close(self._store)
         await asyncio.to_thread(self._sending.close)
 
@@ -103,7 +97,7 @@ class WorkerServer:
             return await self._configure(command)
         if command.op == "drain":
             self._worker.draining = True
-            await self._health.enter_graceful_shutdown()
+            self._health.set(serving=False)
             return Reply(op="draining")
         if command.op == "report":
             return Reply(op="report", samples=self._recorder.samples())
@@ -128,13 +122,22 @@ class WorkerServer:
         self._limited = budgets.limited(keys)
         if old is not self._store:
             await _close(old)
-        if self._server is not None and not self._listening:
-            # Not before: Envoy leaves out a worker that isn't there, but would ask one that isn't ready first of all.
-            self._server.add_insecure_port(f"unix:{self._socket}")
-            await self._server.start()
-            self._listening = True
-        await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
+        await self._listen(message_limit(found.limits))
+        self._health.set(serving=not self._worker.draining)
         return Reply(op="configured")
+
+    async def _listen(self, limit: int) -> None:
+        """Listen once there is a configuration: Envoy would ask a worker that isn't ready first of all."""
+        if self._server is None:
+            methods = [
+                *Processor(self._worker).methods(),
+                *LogService(self._worker).methods(),
+                *self._health.methods(),
+            ]
+            self._server = _transport(self._address, methods, limit)
+            await self._server.start(self._address)
+        elif isinstance(self._server, Server):  # grpcio's is fixed
+            self._server.limit = limit
 
     async def _open(self, found: Settings) -> None:
         """Open the store, unless it is the one that is open."""
@@ -155,6 +158,20 @@ class WorkerServer:
             except StoreUnavailableError:  # requests that need it say so
                 continue
             budgets.count(self._recorder.tally, self._limited, lines, day)
+
+
+def _transport(address: str, methods: list[Method[Any]], limit: int) -> Server | GrpcioServer:
+    """Serve a Unix socket ourselves, HOST:PORT by grpcio (docs/decisions/0008)."""
+    if "/" in address:
+        return Server(methods, limit)
+    from zurelay.grpcwire.over_grpcio import GrpcioServer  # noqa: PLC0415  # it takes longer to load than all the rest
+
+    return GrpcioServer(methods, limit)
+
+
+def message_limit(limits: Limits) -> int:
+    """Bound what one message of Envoy's may hold: a whole body, as large as it may get on its way, and the rest."""
+    return max(limits.request_body, limits.response_body) + _BESIDE_A_BODY
 
 
 async def _close(store: Store | None) -> None:
@@ -192,7 +209,7 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
-def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> None:
+def main(address: str, egress_socket: str, egress_token: str, workers: int) -> None:
     """Run one worker in this process."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer), lambda do: asyncio.get_running_loop().call_soon(do))
@@ -203,4 +220,4 @@ def main(socket: str, egress_socket: str, egress_token: str, workers: int) -> No
         recorder=recorder,
         ends=Claims(str(Path(egress_socket).with_name("ends"))),
     )
-    asyncio.run(WorkerServer(socket, worker, recorder).run())
+    asyncio.run(WorkerServer(address, worker, recorder).run())

@@ -14,7 +14,7 @@ from zurelay.usage import Usage, filled
 # Outcomes; all but the first two are failures.
 ANSWERED, CLIENT_LEFT, REFUSED, FAILED, BROKEN = "answered", "client_left", "refused", "failed", "broken"
 _ENDINGS = {ANSWERED: Ending.ANSWERED, CLIENT_LEFT: Ending.CLIENT_LEFT}
-_UNANSWERED = frozenset({REFUSED, FAILED})
+UNANSWERED = frozenset({REFUSED, FAILED})  # no model answered
 BYTES_PER_TOKEN = 4
 _MOST_OUTPUT = 10  # windows: several choices may write more than one window holds, none so many
 
@@ -28,7 +28,7 @@ def spent(planned: Plan, attempt: Attempt | None, outcome: str, usage: Usage | N
     return Spent(
         key=planned.key or "",
         workload=planned.workload,
-        model=attempt.model if attempt is not None and outcome not in _UNANSWERED else "",
+        model=attempt.model if attempt is not None and outcome not in UNANSWERED else "",
         usage=charged.usage,
         usd=charged.usd,
         ours=charged.ours,

@@ -6,13 +6,16 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zurelay import otel
-from zurelay.export import Exporter
 from zurelay.model import Telemetry
 from zurelay.otel import Export, Signal
+
+if TYPE_CHECKING:
+    from zurelay.export import Exporter
 
 _LAST = 1.0  # seconds for what still waits at the end
 
@@ -31,7 +34,7 @@ class Sending:
         old = self.exporter
         if old is not None and old.export == export:
             return old
-        self.exporter = Exporter(export, _instance()) if export is not None else None
+        self.exporter = _started(export) if export is not None else None
         if old is not None:  # what it still has may take its time: nobody waits for it
             threading.Thread(target=old.close, args=(_LAST,), daemon=True).start()
         return self.exporter
@@ -47,6 +50,12 @@ class Sending:
         """Send what waits, for a second at most."""
         if self.exporter is not None:
             self.exporter.close(_LAST)
+
+
+def _started(export: Export) -> Exporter:
+    from zurelay.export import Exporter  # noqa: PLC0415  # gRPC takes longer to load than all the rest, and may not be used
+
+    return Exporter(export, _instance())
 
 
 def _instance() -> str:

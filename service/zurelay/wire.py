@@ -214,6 +214,15 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     judged: bool = False
 
 
+def response_head_alone(mutation: Mutation) -> bytes:
+    """Answer an attempt's response headers in place of the whole answer, whose body isn't waited for."""
+    response = _Response()
+    common = response.response_headers.response
+    common.status = ext_proc_pb2.CommonResponse.CONTINUE_AND_REPLACE
+    _mutate(response, common, mutation)
+    return response.SerializeToString()
+
+
 def response_headers(mutation: Mutation | None = None) -> bytes:
     """Answer an attempt's response headers, changed or as they are."""
     response = _Response()

@@ -1,6 +1,6 @@
 from typing import Any
 
-from zurelay.envoy.local_replies import for_clients
+from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.templates import template
 from zurelay.errors import ZurelayError
 
@@ -39,3 +39,11 @@ def test_every_body_is_json_in_the_shape_of_its_api() -> None:
 
     assert {body["content_type"] for body in bodies} == {"application/json"}
     assert {tuple(sorted(body["json_format"])) for body in bodies} == {("error",), ("error", "request_id", "type")}
+
+
+def test_what_was_given_up_is_told_to_the_relay_alone() -> None:
+    def told(replies: dict[str, Any]) -> set[str]:
+        return {it["header"]["key"] for mapper in replies["mappers"][1:] for it in mapper["headers_to_add"]}
+
+    assert {"x-zurelay-past"} == told(for_relay()) - told(for_clients())
+    assert "x-ratelimit-remaining-tokens" in told(for_clients())

@@ -123,7 +123,7 @@ def completion(draw: st.DrawFn) -> dict[str, Any]:
     if ids:
         functions = [{"name": draw(NAMES), "arguments": compact(draw(OBJECT))} for _ in ids]
         said["tool_calls"] = [{"id": i, "type": "function", "function": f} for i, f in zip(ids, functions, strict=True)]
-    prompt, output = draw(COUNTS), draw(COUNTS)
+    prompt, output = 1 + draw(COUNTS), draw(COUNTS)  # no prompt at all would be estimated
     finish = draw(
         st.sampled_from(["stop", "length", "tool_calls", "content_filter", "function_call", "from_the_future"])
     )

@@ -242,6 +242,25 @@ def test_usage_counts_cached_and_written_tokens_once() -> None:
     assert counts == (0, 300, 200, 9)
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([], (7, 10)),
+        ([{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": -1}}], (3, 10)),
+        ([{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 4}}], (7, 4)),
+        ([{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}], (3, 4)),
+    ],
+    ids=["nothing", "a negative completion", "no prompt", "all"],
+)
+def test_what_the_provider_does_not_tell_of_its_usage_is_estimated(
+    told: list[dict[str, Any]], expected: tuple[int, int]
+) -> None:
+    stream = Stream(STAMP, lambda: 7)
+    events = [chunk(content="x" * 40), chunk("stop"), *told, DONE]
+    found = accumulated(streams.data(streams.events(stream, events, names=False))).usage
+    assert expected == (found.input_tokens, found.output_tokens)
+
+
 def test_partial_usage_is_known_when_the_stream_breaks() -> None:
     stream = Stream(STAMP)
 

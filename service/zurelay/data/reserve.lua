@@ -6,7 +6,7 @@
 -- ARGV[2]  requests, as JSON: [id, tokens, micro, rest, day, month, [scope, ...]]
 --          a scope: [name, enforced, requests, tokens, [day micro, rest], [month micro, rest]], false for no limit
 -- Answers for each request: [granted, now, [refusal, ...], [standing, ...]]
---          a refusal: [scope, limit (1 requests, 2 tokens, 3 day, 4 month), used, rest of used, wait (-1: never)]
+--          a refusal: [scope, limit (1 requests, 2 tokens, 3 day, 4 month), used, rest of used, wait (-1: never; for money 1: for requests under way)]
 --          a standing: [scope, limit (1 or 2), used, reset]
 --
 -- For a scope S: r:S list of the requests' times; t:S sorted set of ids by time, w:S hash of id -> tokens, and `sum`;
@@ -106,10 +106,11 @@ local function sweep(key)
   end
 end
 
+-- What is spent or held, and what is spent alone.
 local function money_in(key)
   local found = redis.call('HMGET', key, 'micro', 'rest', 'held_micro', 'held_rest')
   local micro, rest = number(found[1]) + number(found[3]), number(found[2]) + number(found[4])
-  return micro + math.floor(rest / REST), rest % REST
+  return micro + math.floor(rest / REST), rest % REST, number(found[1]), number(found[2])
 end
 
 local function fits(micro, rest, more_micro, more_rest, limit)
@@ -137,13 +138,14 @@ local function check(place, scope, tokens, micro, rest, periods)
     local limit = scope[4 + which]
     if limit then
       local key = prefix .. 'u:' .. scope[1] .. ':' .. periods[which]
-      local used, used_rest = money_in(key)
+      local used, used_rest, spent, spent_rest = money_in(key)
       if not fits(used, used_rest, micro, rest, limit) then
         sweep(key)
-        used, used_rest = money_in(key)
+        used, used_rest, spent, spent_rest = money_in(key)
       end
       if not fits(used, used_rest, micro, rest, limit) then
-        found[#found + 1] = { place, 2 + which, used, used_rest, 0 }
+        local held = fits(spent, spent_rest, micro, rest, limit) and 1 or 0
+        found[#found + 1] = { place, 2 + which, used, used_rest, held }
       end
     end
   end

@@ -3,12 +3,14 @@
 Nothing comes out before the model's first token; then message_start goes first. Blocks follow one another: each is
 closed before the next starts. Calls that a provider mixes are taken apart: one waits until the one before it is whole.
 Arguments pass as they come, JSON or not.
-Counts are known at the end only: message_delta has them, message_start zeros. After a failure nothing comes out: the
+Counts are known at the end only: message_delta has them, our estimate where the provider gives none, message_start
+zeros. After a failure nothing comes out: the
 feeder renders `failure`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,7 +22,7 @@ from zurelay.formats.contract import BadAnswer, Failure, FailureKind, Stamp
 from zurelay.formats.failures import failure
 from zurelay.formats.thinking import signature
 from zurelay.formats.tool_calls import ToolCall, ToolCalls
-from zurelay.usage import Usage, from_openai
+from zurelay.usage import Usage, filled, from_openai
 
 
 class _Choice(msgspec.Struct):
@@ -38,6 +40,7 @@ class _Chunk(msgspec.Struct):
 _CHUNK = msgspec.json.Decoder(_Chunk)
 _encode = msgspec.json.Encoder().encode
 _STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_BYTES_PER_TOKEN = 4  # of generated text, for the estimate where a provider reports no usage
 _NO_COUNTS = {"input_tokens": 0, "output_tokens": 0}
 
 
@@ -50,12 +53,13 @@ class Stream:
     """
 
     __slots__ = (
-        *("_calls", "_current", "_finish", "_index", "_kind", "_late", "_refused", "_stamp"),
+        *("_calls", "_current", "_finish", "_index", "_kind", "_late", "_prompt", "_refused", "_stamp"),
         *("done", "failure", "finish_reason", "first_token", "spoken", "usage"),
     )
 
-    def __init__(self, stamp: Stamp) -> None:
+    def __init__(self, stamp: Stamp, prompt: Callable[[], int] = int) -> None:
         self._stamp = stamp
+        self._prompt = prompt  # counts the prompt's tokens
         self._index = -1  # of the last block that was started
         self._kind: str | None = None  # of the block that is open
         self._calls = ToolCalls()
@@ -223,9 +227,15 @@ class Stream:
         delta: dict[str, Any] = {"stop_reason": self.finish_reason, "stop_sequence": None}
         if refused:
             delta["stop_details"] = chat_answers.stop_details(refused)
-        out.append(_event("message_delta", {"delta": delta, "usage": as_anthropic(self.usage or Usage())}))
+        out.append(_event("message_delta", {"delta": delta, "usage": as_anthropic(self._used())}))
         self.done = True
         return [*out, _STOP]
+
+    def _used(self) -> Usage:
+        if self.usage is not None and not self.usage.estimated:
+            return self.usage
+        own = Usage(prompt=self._prompt(), completion=-(-self.spoken // _BYTES_PER_TOKEN))
+        return filled(self.usage or Usage(estimated=True), own)
 
 
 def _size(text: str) -> int:
