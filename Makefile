@@ -13,7 +13,7 @@ TESTABLE := $(VENV)/.testable
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format proto bench bench-peers clean
+.PHONY: help run test check format proto chart bench bench-peers clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ format: $(TESTABLE) ## write the code as the formatter wants it, and fix what ca
 proto: $(TESTABLE) ## make the protobuf stubs again from proto/
 	$(BIN)/python proto/generate.py
 
+chart: $(TESTABLE) ## make the Helm chart's table of values and golden renders again
+	$(BIN)/python -m tools.chart
+
 bench: $(TESTABLE) ## measure latency, requests a second and CPU a chunk (ARGS=--quick: a minute)
 	$(BIN)/python -m bench $(ARGS)
 
@@ -43,7 +46,7 @@ bench-peers: $(TESTABLE) ## install LiteLLM and Portkey, to be measured beside i
 	$(BIN)/python -m bench.peers
 
 clean: ## remove what was made: the environment, caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist service/*.egg-info
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist service/*.egg-info
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(RUNNABLE): pyproject.toml

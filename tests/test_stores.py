@@ -9,7 +9,7 @@ import pytest
 
 from zurelay import stores
 from zurelay.limits import Need
-from zurelay.model import Store
+from zurelay.model import Secret, Store
 from zurelay.store import Spent, StoreError
 
 
@@ -51,3 +51,39 @@ def test_a_redis_that_does_not_answer_is_an_error_to_who_reads() -> None:
 def test_the_place_of_a_store_is_its_file_or_its_server() -> None:
     assert stores.place(Store()) == ("zurelay.db", None)
     assert stores.place(Store(sqlite=None, redis="redis://r")) == (None, "redis://r")
+
+
+def test_the_address_of_a_server_is_read_from_where_it_is_kept_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "url"
+    file.write_text("rediss://:pw@r\n")
+    monkeypatch.setenv("REDIS_URL", "redis://e")
+    assert (None, "rediss://:pw@r") == stores.place(Store(sqlite=None, redis_secret=Secret(file=str(file))))
+    assert (None, "redis://e") == stores.place(Store(sqlite=None, redis_secret=Secret(env="REDIS_URL")))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "can't be read: No such file"),
+        (b" \n", "is empty or not set"),
+        (b"\xff", "holds no text"),
+        (b"http://:pw@r", "doesn't hold a URL that begins with redis://"),
+    ],
+    ids=["missing", "empty", "no text", "another URL"],
+)
+def test_a_secret_that_holds_no_address_is_told_without_showing_it(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "url").write_bytes(content)
+    with pytest.raises(StoreError, match=said) as raised:
+        stores.check(Store(sqlite=None, redis_secret=Secret(file=str(tmp_path / "url"))))
+    assert "pw" not in str(raised.value)
+
+
+def test_a_variable_that_is_not_set_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    with pytest.raises(StoreError, match="the environment variable REDIS_URL is empty or not set"):
+        stores.check(Store(sqlite=None, redis_secret=Secret(env="REDIS_URL")))

@@ -101,7 +101,7 @@ class Params(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
-    """Where Envoy finds a credential: an environment variable or a file, exactly one. Never the credential itself."""
+    """Where a secret is found: an environment variable or a file, exactly one. Never the secret itself."""
 
     env: str | None = None
     file: str | None = None
@@ -238,10 +238,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """Where spend and limits are kept: exactly one of the two."""
+    """Where spend and limits are kept: a file, a Redis by its URL, or one whose URL is a secret."""
 
     sqlite: str | None = "zurelay.db"
     redis: str | None = None
+    redis_secret: Secret | None = None
     on_failure: OnFailure = OnFailure.ALLOW
 
 

@@ -4,38 +4,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 
 from zurelay import model, sqlite_file
-from zurelay.store import Line, Store
+from zurelay.settings.running import REDIS_WORDS, is_redis
+from zurelay.store import Line, Store, StoreError
 from zurelay.store_sqlite import SqliteStore
 
 
 def place(found: model.Store) -> tuple[str | None, str | None]:
-    """Tell two stores apart, whatever else is said of them."""
-    return found.sqlite if found.redis is None else None, found.redis
+    """Tell two stores apart, whatever else is said of them; a StoreError says that its address isn't there."""
+    redis = _redis(found)
+    return found.sqlite if redis is None else None, redis
 
 
 async def open_store(found: model.Store) -> Store:
     """Open it for reserving and settling; a StoreError says why it can't be used."""
-    if found.redis is not None:
+    redis = _redis(found)
+    if redis is not None:
         from zurelay.store_redis import RedisStore
 
-        return await RedisStore.open(found.redis)
+        return await RedisStore.open(redis)
     return await SqliteStore.open(_path(found))
 
 
 def check(found: model.Store) -> None:
     """See that a file can be used, and make it; a Redis that is away is waited for."""
-    if found.redis is None:
+    if _redis(found) is None:
         sqlite_file.open_file(_path(found)).close()
 
 
 def spending(found: model.Store, first: str, last: str) -> list[Line]:
     """Read the spend of some days while whoever writes there goes on."""
-    if found.redis is not None:
+    redis = _redis(found)
+    if redis is not None:
         from zurelay.store_redis import read_spending
 
-        return asyncio.run(read_spending(found.redis, first, last))
+        return asyncio.run(read_spending(redis, first, last))
     connection = sqlite_file.open_to_read(_path(found))
     try:
         return sqlite_file.read_usage(connection, first, last)
@@ -47,3 +53,22 @@ def _path(found: model.Store) -> str:
     if found.sqlite is None:
         raise ValueError("a store is a file or a Redis")
     return found.sqlite
+
+
+def _redis(found: model.Store) -> str | None:
+    """Give the URL, read from where it is kept secret; never shown, it may hold a password."""
+    secret = found.redis_secret
+    if secret is None:
+        return found.redis
+    where = f"the environment variable {secret.env}" if secret.file is None else f"the file {secret.file}"
+    try:
+        url = os.environ.get(str(secret.env), "") if secret.file is None else Path(secret.file).read_text()
+    except OSError as error:
+        raise StoreError(f"store.redis: {where} can't be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise StoreError(f"store.redis: {where} holds no text") from None
+    if not url.strip():
+        raise StoreError(f"store.redis: {where} is empty or not set")
+    if not is_redis(url.strip()):
+        raise StoreError(f"store.redis: {where} doesn't hold {REDIS_WORDS}")
+    return url.strip()

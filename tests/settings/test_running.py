@@ -2,13 +2,16 @@ from typing import Any
 
 import pytest
 
-from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
+from zurelay.model import Limits, OnFailure, Secret, Store, Streaming, Telemetry, Timeouts
 from zurelay.settings import running
+from zurelay.settings.facts import Facts
+from zurelay.settings.names import Names
 
+FACTS = Facts(environ={"URL": "redis://r"}, readable=lambda path: path == "there", names=Names([], [], {}))
 READERS = {
     "streaming": running.streaming,
     "timeouts": running.timeouts,
-    "store": running.store,
+    "store": lambda at: running.store(at, FACTS),
     "workers": running.workers,
     "limits": running.limits,
     "telemetry": running.telemetry,
@@ -38,6 +41,12 @@ RIGHT = {
         "{redis: 'unix:///run/redis.sock'}",
         Store(sqlite=None, redis="unix:///run/redis.sock"),
     ),
+    "Redis by a variable": (
+        "store",
+        "{redis: {env: URL}, on_failure: refuse}",
+        Store(sqlite=None, redis_secret=Secret(env="URL"), on_failure=OnFailure.REFUSE),
+    ),
+    "Redis by a file": ("store", "{redis: {file: there}}", Store(sqlite=None, redis_secret=Secret(file="there"))),
     "workers by the machine": ("workers", "auto", None),
     "workers": ("workers", "4", 4),
     "limits left out": ("limits", "{}", Limits()),
@@ -76,7 +85,20 @@ WRONG = {
     "a store with a password": (
         "store",
         "{redis: 'http://:secret@b'}",
-        "redis: expected a URL that begins with redis://, rediss:// or unix:/",
+        (
+            "redis: expected a URL that begins with redis://, rediss:// or unix:/,"
+            " or {env: NAME} or {file: PATH} where one is"
+        ),
+    ),
+    "two stores, one of them secret": (
+        "store",
+        "{sqlite: a, redis: {file: there}}",
+        "names two stores; keep sqlite or redis",
+    ),
+    "a secret that isn't there": (
+        "store",
+        "{redis: {env: OTHER}}",
+        "redis.env: the environment variable OTHER is not set",
     ),
     "no such choice": (
         "store",

@@ -70,7 +70,7 @@ def _readers(facts: Facts) -> dict[str, Reader[Any]]:
         "timeouts": running.timeouts,
         "auth": lambda at: entry.auth(at, facts),
         "identity": lambda at: entry.identity(at, facts),
-        "store": running.store,
+        "store": lambda at: running.store(at, facts),
         "workers": running.workers,
         "policies": lambda at: policies.policies(at, facts),
         "limits": running.limits,

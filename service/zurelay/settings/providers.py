@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from zurelay.model import Format, Http, Params, Provider, Secret
-from zurelay.nearby import near
+from zurelay.model import Format, Http, Params, Provider
 from zurelay.settings.facts import Facts
 from zurelay.settings.places import At, Broken, Found, each, mapped, struct
 from zurelay.settings.scalars import choice, matching, text
+from zurelay.settings.secrets import secret
 from zurelay.settings.urls import url
-from zurelay.yamlnodes import Scalar, kind
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")  # RFC 9110, 5.6.2
 # Hop-by-hop (RFC 9110, 7.6.1), what frames and codes a body, and what zurelay and Envoy say themselves.
@@ -19,7 +18,6 @@ _OURS = frozenset(
     | {"transfer-encoding", "upgrade", "host", "content-length", "content-type", "content-encoding", "accept-encoding"}
 )
 _OUR_PREFIXES = ("x-envoy-", "x-zurelay-")
-_SOURCES = ("env", "file")
 _NEVER = frozenset({"model", "models", "messages", "stream"})
 
 
@@ -30,7 +28,7 @@ def provider(name: str, at: At, facts: Facts) -> Provider:
         {
             "base_url": url,
             "format": choice(Format),
-            "api_key": lambda child: _secret(child, facts),
+            "api_key": lambda child: secret(child, facts),
             "headers": _headers,
             "query": mapped(lambda _, child: text(child)),
             "auth_header": _auth_header,
@@ -48,18 +46,6 @@ def provider(name: str, at: At, facts: Facts) -> Provider:
     if built.api_key and credential in built.headers:
         at.key("headers").note(f"says {credential}, which carries the credential; leave it or api_key out")
     return built
-
-
-def _secret(at: At, facts: Facts) -> Secret:
-    """Read where a credential is; never show what stands here, it may be the credential itself."""
-    if isinstance(at.node, Scalar):
-        raise at.wrong(f"expected {{env: NAME}} or {{file: PATH}}, not {kind(at.node)}; keys don't belong in this file")
-    if any(key not in _SOURCES and not near(key, _SOURCES) for key, _ in at.entries()):
-        raise at.wrong("expected {env: NAME} or {file: PATH}; what else it says isn't shown, it could be a secret")
-    found = Found(at, {"env": facts.variable, "file": facts.file})
-    if at.has("env") == at.has("file"):
-        raise at.wrong("expected one of env and file")
-    return found.build(Secret)
 
 
 _header_value = matching(r"[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?", "1 to 4096 printable ASCII characters")

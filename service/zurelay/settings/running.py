@@ -7,16 +7,19 @@ from decimal import Decimal
 from typing import Any
 
 from zurelay.model import Keep, Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
-from zurelay.settings.places import At, Reader, each, struct
+from zurelay.settings.facts import Facts
+from zurelay.settings.places import At, Found, Reader, each, struct
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
+from zurelay.settings.secrets import secret
 from zurelay.settings.urls import url
 from zurelay.units import size_text
-from zurelay.yamlnodes import Scalar
+from zurelay.yamlnodes import Scalar, Table
 
 _BODY = size(1 << 10, 1 << 30)  # Envoy counts its buffers in 32 bits
 _ALL_BODIES = size(1 << 10, 1 << 40)
 _WORKERS = integer(1, 128)
 _REDIS = re.compile(r"(?:rediss?://|unix:/)[^\s]+")
+REDIS_WORDS = "a URL that begins with redis://, rediss:// or unix:/"
 
 
 def streaming(at: At) -> Streaming:
@@ -30,19 +33,30 @@ def timeouts(at: At) -> Timeouts:
     return struct(at, Timeouts, dict.fromkeys(Timeouts.__struct_fields__, duration))
 
 
-def store(at: At) -> Store:
+def store(at: At, facts: Facts) -> Store:
     """Read where spend is kept; the address of a Redis may hold its password and is never shown."""
     if at.has("sqlite") and at.has("redis"):
         at.note("names two stores; keep sqlite or redis")
-    found = struct(at, Store, {"sqlite": text, "redis": _redis, "on_failure": choice(OnFailure)})
-    return Store(redis=found.redis, sqlite=None, on_failure=found.on_failure) if found.redis else found
+    readers: dict[str, Reader[Any]] = {"sqlite": text, "on_failure": choice(OnFailure)}
+    secreted = isinstance(at.key("redis").node, Table) if isinstance(at.node, Table) else False
+    found = Found(at, readers | {"redis": (lambda child: secret(child, facts)) if secreted else _redis})
+    if "redis" in found.values:
+        found.values["sqlite"] = None
+    if secreted and "redis" in found.values:
+        found.values["redis_secret"] = found.values.pop("redis")
+    return found.build(Store)
 
 
 def _redis(at: At) -> str:
     written = text(at)
-    if not _REDIS.fullmatch(written):
-        raise at.wrong("expected a URL that begins with redis://, rediss:// or unix:/")
+    if not is_redis(written):
+        raise at.wrong(f"expected {REDIS_WORDS}, or {{env: NAME}} or {{file: PATH}} where one is")
     return written
+
+
+def is_redis(url: str) -> bool:
+    """Tell whether this is the URL of a Redis."""
+    return bool(_REDIS.fullmatch(url))
 
 
 def workers(at: At) -> int | None:

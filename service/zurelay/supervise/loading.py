@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from zurelay import keysfile, otel, settings
-from zurelay.model import Identity, Key, Listen, Provider, Secret, Settings, Tls
+from zurelay.model import Identity, Key, Listen, Provider, Secret, Settings, Store, Tls
 from zurelay.problems import Problem, SettingsError
 
 _LARGEST = 16 << 20  # a catalog of a thousand models takes one
@@ -102,7 +102,7 @@ def resolve(found: Settings, base: Path) -> Settings:
         providers={name: _provider(provider, absolute) for name, provider in found.providers.items()},
         identity=_identity(found.identity, absolute),
         auth=msgspec.structs.replace(found.auth, keys=absolute(found.auth.keys)),
-        store=msgspec.structs.replace(found.store, sqlite=absolute(found.store.sqlite)),
+        store=_store(found.store, absolute),
     )
 
 
@@ -117,10 +117,17 @@ def _listen(listen: Listen, absolute: _Absolute) -> Listen:
 
 
 def _provider(provider: Provider, absolute: _Absolute) -> Provider:
-    secret = provider.api_key
-    if secret is not None and secret.file is not None:
-        secret = Secret(file=absolute(secret.file))
-    return msgspec.structs.replace(provider, ca=absolute(provider.ca), api_key=secret)
+    return msgspec.structs.replace(provider, ca=absolute(provider.ca), api_key=_secret(provider.api_key, absolute))
+
+
+def _store(store: Store, absolute: _Absolute) -> Store:
+    return msgspec.structs.replace(
+        store, sqlite=absolute(store.sqlite), redis_secret=_secret(store.redis_secret, absolute)
+    )
+
+
+def _secret(secret: Secret | None, absolute: _Absolute) -> Secret | None:
+    return secret if secret is None or secret.file is None else Secret(file=absolute(secret.file))
 
 
 def _identity(identity: Identity, absolute: _Absolute) -> Identity:
