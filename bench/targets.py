@@ -61,10 +61,10 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
 @contextlib.asynccontextmanager
 async def running(directory: Path, *, peers: bool) -> AsyncIterator[list[Target]]:
     """Start everything that is there, and end it afterwards."""
-    stub, ports = await _stub(directory), free_ports(6)
+    program, ports = await stub(directory), free_ports(6)
     servers = [_envoy(directory, ports), _zurelay(directory, ports), *(_peers(directory, ports) if peers else ())]
     async with contextlib.AsyncExitStack() as stack:
-        command = [str(stub), str(ports[0])]
+        command = [str(program), str(ports[0])]
         direct = _Server(
             name=figures.DIRECT, port=ports[0], command=command, env=os.environ, roles=lambda pid: {"stub": [pid]}
         )
@@ -73,6 +73,11 @@ async def running(directory: Path, *, peers: bool) -> AsyncIterator[list[Target]
             processes.append(await Running.start(server.name, server.command, directory, server.env))
             stack.push_async_callback(processes[-1].stop)
         yield await asyncio.gather(*map(_ready, (direct, *servers), processes))
+
+
+async def ready(name: str, port: int, process: Running) -> Target:
+    """Wait for a zurelay's first answer."""
+    return await _ready(_Server(name=name, port=port, command=(), env={}, roles=_zurelay_roles), process)
 
 
 async def _ready(server: _Server, process: Running) -> Target:
@@ -104,7 +109,7 @@ def _ask(server: _Server) -> str | None:
     return None if answer.status == http.HTTPStatus.OK and b"A small answer" in body else f"{answer.status} {body!r}"
 
 
-async def _stub(directory: Path) -> Path:
+async def stub(directory: Path) -> Path:
     """Build the stub."""
     program = directory / "stub"
     compiler = os.environ.get("CC", "cc")

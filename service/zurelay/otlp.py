@@ -41,19 +41,6 @@ def field(tag: bytes, data: bytes) -> bytes:
     return tag + varint(len(data)) + data
 
 
-@functools.lru_cache(4096)
-def _key(name: str) -> bytes:
-    return field(b"\x0a", name.encode())
-
-
-@functools.lru_cache(4096)
-def _text_value(text: str) -> bytes:
-    return field(b"\x12", field(b"\x0a", text.encode("utf-8", "replace")))
-
-
-_LONGEST_CACHED = 200  # an attribute's text that may come again; longer ones are one request's own
-
-
 def any_value(value: Value) -> bytes:
     """Write an AnyValue."""
     if isinstance(value, str):
@@ -69,18 +56,34 @@ def any_value(value: Value) -> bytes:
 
 def key_value(name: str, value: Value) -> bytes:
     """Write a KeyValue."""
-    if isinstance(value, str) and len(value) < _LONGEST_CACHED:
-        return _key(name) + _text_value(value)
-    return _key(name) + field(b"\x12", any_value(value))
+    return field(b"\x0a", name.encode()) + field(b"\x12", any_value(value))
+
+
+# Most attributes come again and again: names of models and routes, states, small numbers. A request's id doesn't.
+_LONGEST_CACHED, _LARGEST_CACHED = 35, 1 << 16
+
+
+@functools.lru_cache(16_384, typed=True)
+def _again(tag: bytes, name: str, value: Value) -> bytes:
+    return field(tag, key_value(name, value))
 
 
 def attributes(tag: bytes, given: Attributes) -> bytes:
     """Write attributes, each as the field `tag`."""
-    out: list[bytes] = []
-    for name, value in given.items():
-        written = key_value(name, value)
-        out += (tag, varint(len(written)), written)
-    return b"".join(out)
+    return b"".join(
+        [
+            _again(tag, name, value) if _comes_again(value) else field(tag, key_value(name, value))
+            for name, value in given.items()
+        ]
+    )
+
+
+def _comes_again(value: Value) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_CACHED
+    if isinstance(value, int):
+        return -1 <= value < _LARGEST_CACHED
+    return isinstance(value, tuple)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

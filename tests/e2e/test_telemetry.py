@@ -30,9 +30,7 @@ def _receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(name="start")
-def _start(
-    provider: Provider, receiver: Receiver, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Start]:
+def _start(provider: Provider, receiver: Receiver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Starts a gateway that sends to the receiver unless told otherwise."""
     started: list[Gateway] = []
 
