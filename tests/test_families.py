@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 
 from zurelay.families import FAMILIES, GAUGES
@@ -27,3 +28,8 @@ def test_histograms_alone_have_bounds_and_they_ascend() -> None:
 
 def test_gauges_are_known_by_name() -> None:
     assert {family.name for family in FAMILIES if family.kind is Kind.GAUGE} == GAUGES
+
+
+def test_the_guide_lists_them_all() -> None:
+    guide = (pathlib.Path(__file__).parent.parent / "docs" / "telemetry.md").read_text()
+    assert [] == [family.name for family in FAMILIES if f"| `{family.prometheus}` | {family.kind.value} |" not in guide]

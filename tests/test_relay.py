@@ -747,6 +747,5 @@ def test_an_answer_flows_from_its_head_on() -> None:
 
 
 def test_what_attempts_tell_us_alone_reaches_no_client() -> None:
-    told = {"x_zurelay_route": "first/one", "x_zurelay_past": "[]", "x_zurelay_began": "5"}
-    seen = client().head(1.0, **told).body(1.0, TEXT)
+    seen = client().head(1.0, x_zurelay_route="first/one", x_zurelay_past="[]", x_zurelay_began="5").body(1.0, TEXT)
     assert {"x-zurelay-route", "x-zurelay-past", "x-zurelay-began"}.isdisjoint(seen.headers)

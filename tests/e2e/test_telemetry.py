@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -110,8 +111,12 @@ def test_a_budget_that_is_being_spent_shows(start: Start, provider: Provider, tm
     auth["keys"] = str(tmp_path / "keys.yaml")
     gateway = start(settings | {"auth": auth})
     assert 200 == gateway.chat(ask("trio", max_tokens=50), bearer("spender")).status_code
-    used = until(lambda: samples(gateway, "zurelay_limit_used_ratio").get(("spender", "usd_per_day")), 40)
+    used = until(lambda: samples(gateway, "zurelay_limit_used_ratio").get(("spender", "usd_per_day"), 0.0), 40)
     assert 0 < used < 1
+
+
+def both(gateway: Gateway, request_id: str) -> bool:
+    return len(lines(gateway, request_id)) == 2
 
 
 def test_a_log_line_joins_envoys_by_its_request_id(start: Start) -> None:
@@ -119,7 +124,7 @@ def test_a_log_line_joins_envoys_by_its_request_id(start: Start) -> None:
     for stream in (False, True):
         answer = gateway.chat(ask("trio", stream=stream), {"x-request-id": CLIENTS_OWN})
         request_id = answer.headers["x-zurelay-request-id"]
-        until(lambda wanted=request_id: len(lines(gateway, wanted)) == 2)
+        until(functools.partial(both, gateway, request_id))
         ours, envoys = sorted(lines(gateway, request_id), key=lambda line: "details" in line)
         assert (ours["trace_id"], 200) == (envoys["trace_id"], envoys["status"])
         assert CLIENTS_OWN == ours["client_request_id"]
@@ -165,7 +170,7 @@ def test_a_collector_that_is_away_costs_requests_nothing_and_what_is_lost_is_cou
     gateway = start(otlp=f"http://127.0.0.1:{free_port()}")
     for stream in (False, True):
         assert 200 == gateway.chat(ask("trio", stream=stream)).status_code
-    lost = until(lambda: samples(gateway, "zurelay_telemetry_dropped_total").get(("traces",)), 40)
+    lost = until(lambda: samples(gateway, "zurelay_telemetry_dropped_total").get(("traces",), 0.0), 40)
     assert lost >= 5
     assert len(provider.requests) == 2
 
@@ -183,6 +188,10 @@ def test_a_share_of_the_traces_is_whole_and_the_rest_is_silent(start: Start, rec
     receiver.until(lambda r: all(len(r.trace(each)) == 3 for each in kept))
 
 
+def has(trace: str, count: int, receiver: Receiver) -> bool:
+    return len(receiver.trace(trace)) == count
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_errors_and_fallbacks_are_kept_whole_though_their_trace_is_not(
     start: Start, receiver: Receiver, stream: bool
@@ -194,7 +203,7 @@ def test_errors_and_fallbacks_are_kept_whole_though_their_trace_is_not(
     gateway.chat(ask("made-up", stream=stream), traced(4, "00"))
     wanted = {2: 4 + stream, 3: 4 + stream, 4: 2}
     for number, count in wanted.items():
-        receiver.until(lambda r, number=number, count=count: len(r.trace(f"{number:032x}")) == count)
+        receiver.until(functools.partial(has, f"{number:032x}", count))
         (root,) = tree(receiver.trace(f"{number:032x}"))
         assert "POST /v1/chat/completions" == root
         assert {"b" * 16} == {span.parent for span in receiver.trace(f"{number:032x}") if span.kind == "SERVER"}

@@ -78,7 +78,7 @@ WRONG = {
     "something else to keep": (
         "telemetry",
         "{keep: [eror]}",
-        "keep[1]: expected one of errors or fallbacks, not eror; did you mean errors?",
+        "keep[0]: expected one of errors or fallbacks, not eror; did you mean errors?",
     ),
     "a time without unit": (
         "timeouts",
