@@ -169,8 +169,19 @@ class Once:
 
     def __init__(self) -> None:
         self._claimed: set[str] = set()
+        self._announced: set[str] = set()
 
     def claim(self, name: str) -> bool:
-        new = name not in self._claimed
-        self._claimed.add(name)
+        return self._add(name, self._claimed)
+
+    def announce(self, name: str) -> bool:
+        return self._add(name, self._announced)
+
+    def is_claimed(self, name: str) -> bool:
+        return name in self._claimed
+
+    def _add(self, name: str, to: set[str]) -> bool:
+        new = name not in self._claimed | self._announced
+        if new:
+            to.add(name)
         return new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import itertools
 import pathlib
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from making import Once, Silent, attempt, catalog, model, plan
-from zurelay.claims import Claims
+from zurelay.claims import MOMENT, Claims
 from zurelay.errors import GatewayUnavailable, TooLarge, Unauthenticated
 from zurelay.limits import Reservation
 from zurelay.model import Limits, Price
@@ -243,7 +244,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(ENDS)), ids=" then ".join)
-def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds(
+async def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds(
     order: tuple[str, ...], tmp_path: pathlib.Path
 ) -> None:
     """Two workers, one file of ends: a verdict in the one while Envoy tells the other that the client has left."""
@@ -257,7 +258,10 @@ def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds(
     for place, name in enumerate(order):
         record = ENDS[name]
         held = msgspec.structs.replace(record.plan, reservation=Reservation(day="2026-11-30", id="a.1"))
-        workers[place % 2].finish(msgspec.structs.replace(record, plan=held))
+        made = workers[place % 2]
+        tell = made.finish if name == "answered" else made.finish_unjudged
+        tell(msgspec.structs.replace(record, plan=held))
+    await asyncio.sleep(2 * MOMENT)
     assert [order[0]] == [record.outcome for record in kept.records]
     assert 1 == len(kept.settled)
     assert {"answered": Decimal("0.000017"), "client_left": Decimal("0.000009"), "failed": 0}[order[0]] == (

@@ -108,7 +108,7 @@ class WholeProcessor:
             return refused(planned, self._number, verdict.error)
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
-        return reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body, judged=True))
+        return wire.judged(reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)))
 
     def _note(self, verdict: Verdict, body: bytes = b"") -> Verdict:
         """Put a verdict on record, with its times; `body` is the provider's answer, where it came whole."""

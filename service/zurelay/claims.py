@@ -1,64 +1,66 @@
-"""Who has put a request's end on record: a file that all workers of an instance share, so that each end counts once.
+"""Who has put a request's end on record: a table that all workers of an instance share, so that each end counts once.
 
-An attempt judges an answer in one worker while Envoy tells another that the client has left: whoever claims the request
-first has it. It is asked once a request and takes some microseconds; the file survives a worker that dies.
+An attempt judges an answer in one worker while Envoy tells another that the client has left. Who judges claims the
+request and goes on; who hears of its end announces that, and looks once more after a moment: by then it sees the claim
+of any judge who hadn't seen the announcement. So there is no lock, in which a frozen worker might hold up the others.
+
+The table is a file in memory, which outlives a worker: no system call is made, after each of which another thread may
+take the interpreter.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import logging
+import mmap
 import os
 
+MOMENT = 0.1  # seconds; a judge claims within a microsecond of having looked
 _MARK = 16  # bytes of a request's digest
-_SLOTS = 8  # in a bucket: the latest claims, newest first
-_BUCKET = _SLOTS * _MARK
-_BUCKETS = 1 << 14  # 2 MiB: the last 100,000 requests; two observers of one end are seconds apart at most
-_TRIES = 3  # for a bucket that another worker is in: it is there for microseconds, or frozen
-
-_log = logging.getLogger("zurelay")
+_BUCKET = 8 * _MARK  # the latest marks, newest first
+_BUCKETS = 1 << 14  # 2 MiB: the last 100,000 requests; those who see one end do so within seconds
+_TURNED = bytes(range(255, -1, -1))  # of an announcement all bits of the mark
 
 
 class Claims:
     """The claims of one instance."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.posix_fallocate(self._file, 0, _BUCKETS * _BUCKET)  # so that a disk that fills up later does no harm
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # All of it: a page for which a full disk has no room would end the process when it is written.
+            os.posix_fallocate(file, 0, _BUCKETS * _BUCKET)
+            self._table = mmap.mmap(file, _BUCKETS * _BUCKET)
+        finally:
+            os.close(file)
 
     def claim(self, name: str) -> bool:
-        """Claim a request; False where somebody has."""
-        mark = hashlib.blake2b(name.encode(), digest_size=_MARK).digest()
-        place = int.from_bytes(mark[:4]) % _BUCKETS * _BUCKET
-        try:
-            return self._claim(mark, place)
-        except OSError:
-            _log.exception("the file of requests that are over can't be used: one that ends twice counts twice")
-            return True
+        """Claim a request that was judged; False where somebody has, or has announced its end."""
+        mark, place = _place(name)
+        return self._put(mark, place, unless=(mark, mark.translate(_TURNED)))
 
-    def _claim(self, mark: bytes, place: int) -> bool:
-        locked = self._lock(place)
-        try:
-            latest = os.pread(self._file, _BUCKET, place)
-            if mark in latest:
-                return False
-            os.pwrite(self._file, (mark + latest)[:_BUCKET], place)
-            return True
-        finally:
-            if locked:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, _BUCKET, place)
+    def announce(self, name: str) -> bool:
+        """Say that a request is over; False where somebody has claimed it, or said so."""
+        mark, place = _place(name)
+        turned = mark.translate(_TURNED)
+        return self._put(turned, place, unless=(mark, turned))
 
-    def _lock(self, place: int) -> bool:
-        """Keep the other workers out of a bucket. A frozen one must not hold up the rest: then it goes without."""
-        for _ in range(_TRIES):
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, _BUCKET, place)
-            except BlockingIOError:
-                continue
-            return True
-        return False
+    def is_claimed(self, name: str) -> bool:
+        """Tell whether a request was judged."""
+        mark, place = _place(name)
+        return mark in self._table[place : place + _BUCKET]
+
+    def _put(self, mark: bytes, place: int, unless: tuple[bytes, bytes]) -> bool:
+        latest = self._table[place : place + _BUCKET]
+        if unless[0] in latest or unless[1] in latest:
+            return False
+        self._table[place : place + _BUCKET] = (mark + latest)[:_BUCKET]
+        return True
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
+        """Let go of the table."""
+        self._table.close()
+
+
+def _place(name: str) -> tuple[bytes, int]:
+    mark = hashlib.blake2b(name.encode(), digest_size=_MARK).digest()
+    return mark, int.from_bytes(mark[:4]) % _BUCKETS * _BUCKET

@@ -230,8 +230,8 @@ class Ingress:
             while await self._call.read() is not None:
                 pass
         finally:
-            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
-            asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish, unseen)
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now())
+            asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish_unjudged, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
         """Gather the body; its end may come as trailers, or twice (Envoy issue 46237): what follows is not read."""

@@ -35,7 +35,7 @@ class LogService:
     def _take(self, message: Message) -> None:
         for logged in message.http_logs.log_entry:
             try:
-                self._worker.finish(access_log.record(wire.entry(logged)))
+                self._worker.finish_unjudged(access_log.record(wire.entry(logged)))
             except Exception:  # noqa: BLE001  # the entries behind it must not be lost with it
                 _log.exception("an entry of the access log can't be put on record")
 

@@ -59,7 +59,13 @@ class Ends(Protocol):
     """Where it is known which requests have been put on record, whoever did it."""
 
     def claim(self, name: str) -> bool:
-        """Claim a request's end; False where somebody has."""
+        """Claim a request that was judged; False where somebody has, or has announced its end."""
+
+    def announce(self, name: str) -> bool:
+        """Say that a request is over; False where somebody has claimed it, or said so."""
+
+    def is_claimed(self, name: str) -> bool:
+        """Tell whether a request was judged."""
 
 
 class Recorder(Protocol):

@@ -125,8 +125,21 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Ite
     fields[_JUDGED].string_value = _NO
 
 
-def _set_judged(response: ext_proc_pb2.ProcessingResponse) -> None:
+def _on_record() -> bytes:
+    response = _Response()
     response.dynamic_metadata.fields[NAMESPACE].struct_value.fields[_JUDGED].string_value = _YES
+    return response.SerializeToString()
+
+
+_ON_RECORD = _on_record()
+
+
+def judged(answer: bytes) -> bytes:
+    """Add to an answer that nothing comes next, and that the request's end is on record.
+
+    Messages one behind the other are read as one (protobuf.dev, Encoding: last one wins, merging).
+    """
+    return answer + _ON_RECORD
 
 
 def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
@@ -149,13 +162,12 @@ def body_pieces(body: bytes) -> Iterable[bytes]:
 def immediate(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     """Answer the client at once, without a provider: whoever does has put the request's end on record."""
     response = _Response()
-    _set_judged(response)
     answer = response.immediate_response
     answer.status.code = status  # type: ignore[assignment]  # the enum lists few of HTTP's codes
     _set_headers(answer.headers, headers)
     answer.body = body
     answer.details = "zurelay"
-    return response.SerializeToString()
+    return judged(response.SerializeToString())
 
 
 def more_time(seconds: float) -> bytes:
@@ -201,17 +213,13 @@ def attempt_body(body: bytes) -> bytes:
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next.
-
-    `judged`: nothing comes next, and the request's end is on record.
-    """
+    """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next."""
 
     headers: dict[str, str]
     removed: list[str]
     body: bytes | None = None
     plan: Plan | None = None
     groups: list[str] = []
-    judged: bool = False
 
 
 def response_head_alone(mutation: Mutation) -> bytes:
@@ -249,8 +257,6 @@ def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.Comm
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
     if mutation.plan is not None:
         _set_plan(response, mutation.plan, mutation.groups)
-    if mutation.judged:
-        _set_judged(response)
 
 
 PASS_HEADERS = response_headers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 
@@ -10,6 +11,7 @@ import msgspec
 from zurelay import settlement
 from zurelay.access import KeyRing
 from zurelay.catalog import Catalog
+from zurelay.claims import MOMENT
 from zurelay.errors import GatewayUnavailable, TooLarge
 from zurelay.identity import Identifier
 from zurelay.model import Identity, Key, Settings
@@ -135,13 +137,21 @@ class Worker:
         return self._store
 
     def finish(self, record: Record) -> None:
-        """Put a request that has ended on record, and settle what it held.
+        """Put a request on record that was judged here, and settle what it held, unless its end is on record."""
+        if self._ends.claim(record.plan.request_id):
+            self._finish(record)
 
-        Whoever sees the end calls it, in any worker; the first one's word counts.
-        """
+    def finish_unjudged(self, record: Record) -> None:
+        """Put a request on record that was heard to be over, unless somebody judges it at this moment, or has."""
+        if self._ends.announce(record.plan.request_id):
+            asyncio.get_running_loop().call_later(MOMENT, self._finish_unclaimed, record)
+
+    def _finish_unclaimed(self, record: Record) -> None:
+        if not self._ends.is_claimed(record.plan.request_id):
+            self._finish(record)
+
+    def _finish(self, record: Record) -> None:
         plan = record.plan
-        if not self._ends.claim(plan.request_id):
-            return
         if plan.reservation is not None:
             spent = settlement.spent(plan, record.attempt, record.outcome, record.usage)
             self.store.settle(plan.reservation, spent)
