@@ -139,3 +139,9 @@ def test_attempts_given_up_limits_and_policies_are_counted() -> None:
         ("key", "requests_per_minute", "true"): (1,),
     } == counted.of(families.LIMITS_HIT)
     assert {("p", "model", "false"): (1,)} == counted.of(families.POLICY_EFFECTS)
+
+
+def test_who_counts_tokens_uses_none() -> None:
+    counted = Counted()
+    counted.finish(plan=plan(ONE, began=SECOND, endpoint=Endpoint.COUNT_TOKENS), usage=Usage(prompt=5))
+    assert {} == counted.of(families.TOKEN_USAGE)

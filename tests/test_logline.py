@@ -89,7 +89,7 @@ def test_a_refused_request_has_no_model_that_answered() -> None:
     assert request(outcome=settlement.REFUSED)["model"] is None
 
 
-def test_a_request_that_got_no_plan_says_why_and_quotes_little() -> None:
+def test_a_request_that_got_no_plan_says_why() -> None:
     refusal = Refusal(
         request_id="req_1",
         endpoint=Endpoint.CHAT,
@@ -97,7 +97,7 @@ def test_a_request_that_got_no_plan_says_why_and_quotes_little() -> None:
         code="model_not_found",
         began=SECOND,
         ended=2 * SECOND,
-        asked="x" * 1_000,
+        asked="theirs",
         key="team",
         trace=TRACE,
     )
@@ -106,7 +106,7 @@ def test_a_request_that_got_no_plan_says_why_and_quotes_little() -> None:
         "request_id": "req_1",
         "trace_id": "a" * 32,
         "key": "team",
-        "asked": "x" * 128,
+        "asked": "theirs",
         "outcome": "turned_away",
         "status": 404,
         "code": "model_not_found",

@@ -268,3 +268,9 @@ def test_a_refused_request_that_a_rule_keeps_is_whole(status: int, error: str | 
 def test_a_refused_request_that_is_not_kept_leaves_nothing() -> None:
     assert [] == spans.of_refusal(refusal(trace=UNKEPT), scene(), FALLBACKS)
     assert [] == spans.of_refusal(refusal(trace=None), scene(), ERRORS)
+
+
+def test_who_counts_tokens_uses_none() -> None:
+    attempt_ = of(record(planned(endpoint=Endpoint.COUNT_TOKENS), usage=Usage(prompt=5)))[-1]
+    assert ("count_tokens one-first", "count_tokens") == (attempt_.name, attempt_.attributes["gen_ai.operation.name"])
+    assert "gen_ai.usage.input_tokens" not in attempt_.attributes

@@ -14,7 +14,7 @@ from zurelay.moments import seconds
 from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.spans import OPERATION, Place
+from zurelay.spans import CHAT, Place, operation
 from zurelay.tally import Family, Labels, Tally
 from zurelay.tried import Tried, tried
 
@@ -54,7 +54,7 @@ def finished(tally: Tally, record: Record, place: Callable[[str], Place]) -> Non
 
 
 def _attempt(tally: Tally, record: Record, one: Tried, place: Place) -> None:
-    labels = (OPERATION, place.name, one.attempt.upstream, place.address, str(place.port))
+    labels = (operation(record.plan), place.name, one.attempt.upstream, place.address, str(place.port))
     took = seconds(one.began, one.ended)
     if took is not None:
         tally.observe(families.OPERATION_DURATION, (*labels, one.error), took)
@@ -72,7 +72,7 @@ def _end(tally: Tally, record: Record, one: Tried, labels: Labels) -> None:
         tally.observe(families.TIME_TO_FIRST_TOKEN, labels[:3], seen)
     if moments.gaps:
         tally.merge(families.TIME_PER_OUTPUT_CHUNK, labels, moments.gaps)
-    if usage is not None:
+    if usage is not None and labels[0] == CHAT:  # who only counts uses nothing
         tally.observe(families.TOKEN_USAGE, (*labels, "input"), usage.prompt)
         tally.observe(families.TOKEN_USAGE, (*labels, "output"), usage.completion)
 

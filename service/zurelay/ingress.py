@@ -50,7 +50,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
-_LONGEST_ID = 128  # of a client's own x-request-id, in the log
+_LONGEST_WORD = 128  # of what a client wrote, in log and traces
 _OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
@@ -108,7 +108,7 @@ class Ingress:
             code=error.code,
             began=self._began,
             ended=time.time_ns(),
-            asked=self._asked,
+            asked=self._asked[:_LONGEST_WORD],
             key=caller.key.name if caller is not None and caller.key is not None else None,
             workload=caller.workload.name if caller is not None and caller.workload is not None else "",
             trace=self._trace(),
@@ -186,7 +186,7 @@ class Ingress:
             began=self._began,
             decided=now,
             trace=self._trace(stream=planned.stream),
-            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_ID],
+            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
         )
 
     def _captures(self) -> bool:

@@ -68,7 +68,6 @@ class _Rule(msgspec.Struct, kw_only=True):
 
 _encode = msgspec.json.Encoder().encode
 _TURNED_AWAY = "turned_away"
-_LONGEST = 128  # of what a client wrote
 
 
 def request(record: Record, now: int) -> bytes:
@@ -112,7 +111,7 @@ def refusal(given: Refusal, now: int) -> bytes:
         trace_id=given.trace.id if given.trace is not None else "",
         key=given.key,
         workload=given.workload,
-        asked=given.asked[:_LONGEST],
+        asked=given.asked,
         outcome=_TURNED_AWAY,
         status=given.status,
         code=given.code,

@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that got no plan. `asked` is the client's own word, and may be anything."""
+    """A request that got no plan. `asked` is the client's own word, cut short: it may be anything."""
 
     request_id: str
     endpoint: Endpoint

@@ -23,7 +23,7 @@ from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
-OPEN = 200
+_OPEN = 200
 
 
 class Relaying:
@@ -168,7 +168,7 @@ class Relaying:
     async def _write(self, outputs: list[Output]) -> None:
         for output in outputs:
             if output.status is not None:
-                if output.status == OPEN and not self._first_token:
+                if output.status == _OPEN and not self._first_token:
                     self._opened = time.time_ns()
                 await self._call.write(wire.stream_head(output.status, output.headers))
             if self._capture and len(self._said) < captured.MOST:
@@ -192,7 +192,7 @@ class Relaying:
                 usage=usage,
                 finish_reasons=relay.finish_reasons,
                 moments=self._moments(relay, head),
-                status=OPEN if self._first_token else 0,
+                status=_OPEN if self._first_token else 0,
                 response_model=relay.named,
                 content=self._captured(),
             )

@@ -14,14 +14,14 @@ from zurelay import semconv
 from zurelay.model import Endpoint
 from zurelay.moments import seconds
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value
-from zurelay.plan import Attempt, routed_from
+from zurelay.plan import Attempt, Plan, routed_from
 from zurelay.ports import Record, Refusal
 from zurelay.settlement import ANSWERED, CLIENT_LEFT
 from zurelay.trace_context import Trace
 from zurelay.tried import Tried, tried
 from zurelay.usage import Usage
 
-OPERATION = "chat"  # of gen_ai.operation.name; counting tokens runs no model, but is part of the same API
+CHAT, COUNT = "chat", "count_tokens"  # gen_ai.operation.name; the conventions have no word for the latter
 FIRST_TOKEN, OPENED_EARLY, KEPT_ALIVE = "zurelay.first_token", "zurelay.opened_early", "zurelay.kept_alive"
 _PATHS = {
     Endpoint.CHAT: "/v1/chat/completions",
@@ -29,6 +29,11 @@ _PATHS = {
     Endpoint.COUNT_TOKENS: "/v1/messages/count_tokens",
 }
 _SERVER_FAULT = 500
+
+
+def operation(plan: Plan) -> str:
+    """Name what a request does."""
+    return COUNT if plan.endpoint is Endpoint.COUNT_TOKENS else CHAT
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -220,7 +225,7 @@ def _attempt(record: Record, one: Tried, trace: Trace, scene: Scene) -> Span:
         trace=trace.id,
         id=scene.fresh(),
         parent=trace.above,
-        name=f"{OPERATION} {one.attempt.upstream}",
+        name=f"{operation(record.plan)} {one.attempt.upstream}",
         kind=CLIENT,
         start=one.began,
         end=max(one.ended, one.began),
@@ -235,7 +240,7 @@ def _of_attempt(record: Record, one: Tried, scene: Scene) -> dict[str, Value]:
     plan, attempt = record.plan, one.attempt
     place = scene.place(attempt.provider)
     told: dict[str, Value] = {
-        semconv.OPERATION: OPERATION,
+        semconv.OPERATION: operation(plan),
         semconv.PROVIDER: place.name,
         semconv.REQUEST_MODEL: attempt.upstream,
         semconv.SERVER_ADDRESS: place.address,
@@ -281,7 +286,7 @@ def _add_end(told: dict[str, Value], record: Record, one: Tried) -> None:
     first = seconds(one.began, moments.first_token)
     if first is not None:
         told[semconv.TIME_TO_FIRST_CHUNK] = first
-    if record.usage is not None:
+    if record.usage is not None and operation(record.plan) is CHAT:  # who only counts uses nothing
         told.update(_usage(record.usage))
     if record.why:
         told["zurelay.why"] = record.why

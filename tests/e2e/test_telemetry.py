@@ -175,6 +175,16 @@ def test_a_collector_that_is_away_costs_requests_nothing_and_what_is_lost_is_cou
     assert len(provider.requests) == 2
 
 
+def test_a_collector_that_never_answers_costs_requests_nothing(start: Start, receiver: Receiver) -> None:
+    receiver.hold.clear()
+    gateway = start(env={"OTEL_EXPORTER_OTLP_TIMEOUT": "200"})
+    for stream in (False, True):
+        for _ in range(20):
+            assert 200 == gateway.chat(ask("trio", stream=stream)).status_code
+    assert until(lambda: samples(gateway, "zurelay_telemetry_dropped_total").get(("traces",), 0.0), 40)
+    receiver.hold.set()
+
+
 def test_a_share_of_the_traces_is_whole_and_the_rest_is_silent(start: Start, receiver: Receiver) -> None:
     gateway = start(sample=0.4)
     ids = [gateway.chat(ask("trio")).headers["x-zurelay-request-id"] for _ in range(40)]
