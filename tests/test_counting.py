@@ -7,13 +7,13 @@ from typing import Any
 
 from making import attempt, past, plan
 from zurelay import counting, families, settlement, tally
+from zurelay.attributes import Place
 from zurelay.families import GAUGES, TIME_PER_OUTPUT_CHUNK
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Effect, Finding
-from zurelay.spans import Place
 from zurelay.store import Spent
 from zurelay.tally import Family, Labels, Tally
 from zurelay.usage import Usage

@@ -56,6 +56,7 @@ relay
 store                                           seams
 settlement ports
 tried otel
+attributes
 spans
 counting logline budgets
 access_log

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from zurelay import families, semconv, spans
+from zurelay import attributes as ours
+from zurelay import families, semconv
 
 with warnings.catch_warnings():
     # The GenAI conventions have a repository of their own now, whose names are the same; it has no package yet.
@@ -64,7 +65,7 @@ def test_the_providers_are_those_of_the_conventions() -> None:
         known = {member.value for member in gen_ai_attributes.GenAiProviderNameValues}
         operations = {member.value for member in gen_ai_attributes.GenAiOperationNameValues}
     assert known == semconv.PROVIDERS
-    assert spans.CHAT in operations
+    assert ours.CHAT in operations
 
 
 HOSTS = {

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,8 +83,8 @@ def virtual_environment(name: str, requirement: str) -> Path:
 
 def _pip_install(directory: Path, requirement: str) -> None:
     shutil.rmtree(directory, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", directory], check=True)  # noqa: S603  # our own Python
-    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--no-compile", *_PATIENCE]
+    venv.create(directory)
+    pip = [sys.executable, "-m", "pip", "--python", str(directory), "install", "--no-compile", *_PATIENCE]
     _quietly([*pip, requirement], requirement)
 
 

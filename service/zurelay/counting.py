@@ -9,12 +9,12 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from zurelay import families, settlement
+from zurelay.attributes import CHAT, Place, operation
 from zurelay.limits import Refused
 from zurelay.moments import seconds
 from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.spans import CHAT, Place, operation
 from zurelay.tally import Family, Labels, Tally
 from zurelay.tried import Tried, tried
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zurelay import counting, families, logline, otlp, semconv, spans
+from zurelay.attributes import Place
 from zurelay.limits import Refused
 from zurelay.loglines import LogLines
 from zurelay.model import Keep, Settings
@@ -18,7 +19,7 @@ from zurelay.otlp import Span
 from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.spans import Place, Rule, Scene
+from zurelay.spans import Rule, Scene
 from zurelay.tally import Sample, Tally
 from zurelay.trace_context import Context, Trace, began
 

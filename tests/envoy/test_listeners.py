@@ -30,7 +30,7 @@ def test_each_listener_is_where_the_settings_say() -> None:
     found = rendered(listen=Listen(port=80, host="::"), status=Listen(port=81, host="0.0.0.0"))
 
     assert {name: listener["address"] for name, listener in found.items()} == {
-        "ingress": {"socket_address": {"address": "::", "port_value": 80}},
+        "ingress": {"socket_address": {"address": "::", "port_value": 80, "ipv4_compat": True}},
         "egress": {"pipe": {"path": "/run/zurelay/egress.sock", "mode": 0o600}},
         "status": {"socket_address": {"address": "0.0.0.0", "port_value": 81}},
     }

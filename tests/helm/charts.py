@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import tempfile
 from collections.abc import Iterator
@@ -50,8 +51,14 @@ def template(
     release: str = "zurelay",
 ) -> tuple[str, str]:
     """Run `helm template` over the least values and these; its output, and what it says of them instead."""
+    # JSON: what PyYAML leaves without quotes may be a number to others.
+    return _template(json.dumps(merged(LEAST, *layers)), major, version, source, release)
+
+
+@functools.cache
+def _template(values: str, major: int, version: str, source: Path, release: str) -> tuple[str, str]:
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        json.dump(merged(LEAST, *layers), file)  # what PyYAML leaves without quotes may be a number to others
+        file.write(values)
         file.flush()
         arguments = ("--namespace", "zurelay", "--values", file.name, "--kube-version", version)
         done = helm.run(major, "template", release, str(source), *arguments)
@@ -67,7 +74,7 @@ def rendered(*layers: Values, **how: Any) -> list[Document]:
 
 def documents(text: str) -> list[Document]:
     """Take a render apart."""
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document]
 
 
 def golden(name: str) -> list[Document]:

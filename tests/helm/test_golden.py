@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import kubernetes_validate  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
-from helm.charts import Document, documents, everything, golden
+from helm.charts import at, documents, everything, golden, template
 from tools import chart, helm
 
 # What Kubernetes' own schemas don't know; their own were looked at when the golden files were made.
@@ -17,6 +19,7 @@ OF_OTHERS = {
     "PeerAuthentication": "security.istio.io/v1",
     "AuthorizationPolicy": "security.istio.io/v1",
 }
+TEST = at("test.existingSecret.name", "k")
 VERSIONS = ("1.27", kubernetes_validate.latest_version())
 
 
@@ -39,6 +42,13 @@ def test_lint_finds_nothing(major: int) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("major", helm.MAJORS)
+def test_a_package_has_all_that_is_rendered(major: int, tmp_path: Path) -> None:
+    assert helm.run(major, "package", str(chart.CHART), "--destination", str(tmp_path)).returncode == 0
+    (package,) = tmp_path.iterdir()
+    assert template(TEST, major=major) == template(TEST, major=major, source=package)
+
+
 @pytest.mark.parametrize("name", chart.RENDERS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_knows_every_field(name: str, version: str) -> None:
@@ -55,8 +65,6 @@ def test_every_port_says_its_protocol(name: str) -> None:
     """Old servers default it in silence, and server-side apply then finds a port twice."""
     kinds = ("Deployment", "Service", "NetworkPolicy")
     found = [each for each in golden(name) if each["kind"] in kinds for each in everything(each["spec"])]
-    ports: list[Document] = [
-        port for each in found for port in each.get("ports", ()) if isinstance(port, dict) and "grpc" not in each
-    ]
+    ports = [port for each in found for port in each.get("ports", ())]
     assert ports
     assert all(port["protocol"] in ("TCP", "UDP") for port in ports)

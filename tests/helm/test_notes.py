@@ -42,6 +42,7 @@ WARNINGS = {
     "no policy": (at("networkPolicy.enabled", False), "no NetworkPolicy"),
     "no callers": ({}, "pods of this namespace alone may call"),
     "clear text": (at("service.type", "LoadBalancer"), "keys and prompts pass the LoadBalancer in clear"),
+    "a controller kept out": (at("ingress", {"enabled": True, "hosts": ["a"]}), "the NetworkPolicy keeps out"),
     "latest": (at("sidecar.image.tag", "latest"), "an image that is `latest`"),
 }
 GOOD = merged(at("replicaCount", 2), at("store.redis.existingSecret.name", "r"), at("callers.namespaces", ["payments"]))

@@ -96,7 +96,10 @@ def _manager(listener: dict[str, Any]) -> dict[str, Any]:
 
 
 def _address(listener: dict[str, Any], listen: Listen) -> None:
-    listener["address"]["socket_address"].update(address=listen.host, port_value=listen.port)
+    address = listener["address"]["socket_address"]
+    address.update(address=listen.host, port_value=listen.port)
+    if listen.host == "::":
+        address["ipv4_compat"] = True  # both families, as elsewhere; without it Envoy takes IPv6 alone
 
 
 def _patience(settings: Settings) -> str:
