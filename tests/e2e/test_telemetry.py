@@ -7,9 +7,11 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import grpc
 import httpx
 import msgspec
 import pytest
+import trustme
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -69,6 +71,10 @@ def lines(gateway: Gateway, word: str) -> list[dict[str, Any]]:
 
 def attempts(receiver: Receiver, trace: str) -> list[Span]:
     return [span for span in receiver.trace(trace) if span.kind == "CLIENT"]
+
+
+def has(trace: str, count: int, receiver: Receiver) -> bool:
+    return len(receiver.trace(trace)) == count
 
 
 def traced(number: int, flags: str = "01") -> dict[str, str]:
@@ -185,6 +191,21 @@ def test_a_collector_that_never_answers_costs_requests_nothing(start: Start, rec
     receiver.hold.set()
 
 
+def test_a_collector_behind_tls_gets_envoys_spans_and_ours(start: Start, tmp_path: pathlib.Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    pem = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(pem))
+    chain = b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    receiver = Receiver(tls=grpc.ssl_server_credentials([(certificate.private_key_pem.bytes(), chain)]))
+    try:
+        gateway = start(otlp=f"https://localhost:{receiver.port}", env={"OTEL_EXPORTER_OTLP_CERTIFICATE": str(pem)})
+        gateway.chat(ask("trio"), traced(1))
+        receiver.until(functools.partial(has, f"{1:032x}", 3))
+    finally:
+        receiver.stop()
+
+
 def test_a_share_of_the_traces_is_whole_and_the_rest_is_silent(start: Start, receiver: Receiver) -> None:
     gateway = start(sample=0.4)
     ids = [gateway.chat(ask("trio")).headers["x-zurelay-request-id"] for _ in range(40)]
@@ -196,10 +217,6 @@ def test_a_share_of_the_traces_is_whole_and_the_rest_is_silent(start: Start, rec
     kept = {span.trace for span in receiver.spans} & known
     assert 2 < len(kept) < 38
     receiver.until(lambda r: all(len(r.trace(each)) == 3 for each in kept))
-
-
-def has(trace: str, count: int, receiver: Receiver) -> bool:
-    return len(receiver.trace(trace)) == count
 
 
 @pytest.mark.parametrize("stream", [False, True])
