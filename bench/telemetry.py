@@ -58,12 +58,15 @@ async def measure(program: str, directory: Path, rounds: int, seconds: int, foun
 
 
 def ratios(measured: Sequence[figures.Figure]) -> dict[str, float]:
-    """Divide the rates with tracing by the one without: of a whole, by kind and share."""
-    rates = {(one.quantity.name, one.target): one.median for one in measured if one.quantity.unit == "/s"}
+    """Divide every figure with tracing by the same without it, by quantity and share.
+
+    On a machine that does other things as well, those of processor time are the ones to go by.
+    """
+    medians = {(one.quantity.name, one.target): one.median for one in measured}
     return {
-        f"{name}, {target}": rate / rates[name, OFF]
-        for (name, target), rate in rates.items()
-        if target != OFF and rates.get((name, OFF))
+        f"{name}, {target}": value / medians[name, OFF]
+        for (name, target), value in medians.items()
+        if target != OFF and medians.get((name, OFF))
     }
 
 
@@ -118,10 +121,10 @@ async def _round(program: str, kind: str, gateway: Target, script: Path, seconds
     if load.failed:
         raise BenchError(f"{load.failed} requests failed with tracing {gateway.name}; its log says why")
     found.add(Quantity(title=TITLE, name=kind, unit="/s"), gateway.name, load.rate)
-    for role, pids in gateway.roles.items():
-        used = proc.cpu_seconds(pids) - before[role]
+    used = {role: proc.cpu_seconds(pids) - before[role] for role, pids in gateway.roles.items()}
+    for role, spent in (*used.items(), ("both", sum(used.values()))):
         quantity = Quantity(title=TITLE, name=f"{kind}, CPU of {role}", unit="us")
-        found.add(quantity, gateway.name, used / load.requests * 1e6)
+        found.add(quantity, gateway.name, spent / load.requests * 1e6)
 
 
 def main(rounds: int = 5, seconds: int = 3) -> None:
@@ -135,7 +138,7 @@ def main(rounds: int = 5, seconds: int = 3) -> None:
     for one in found.all():
         sys.stdout.write(f"{one.quantity.name:32} {one.target:12} {one.median:10.1f} {one.quantity.unit}\n")
     for name, ratio in ratios(found.all()).items():
-        sys.stdout.write(f"{name:45} {ratio:6.3f} of the rate without\n")
+        sys.stdout.write(f"{name:45} {ratio:6.3f} of that without\n")
 
 
 if __name__ == "__main__":
