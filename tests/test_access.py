@@ -37,7 +37,10 @@ PRESENTED = {
     "a bearer with spaces": ({"authorization": f"  Bearer   {SECRET}  "}, SECRET),
     "x-api-key": ({"x-api-key": SECRET}, SECRET),
     "x-api-key with spaces": ({"x-api-key": f" {SECRET} "}, SECRET),
-    "both: the bearer": ({"authorization": f"Bearer {SECRET}", "x-api-key": OTHER}, SECRET),
+    "the same in both": ({"authorization": f"Bearer {SECRET}", "x-api-key": SECRET}, SECRET),
+    "another's bearer beside ours": ({"authorization": "Bearer junk", "x-api-key": SECRET}, SECRET),
+    "another's x-api-key beside ours": ({"authorization": f"Bearer {SECRET}", "x-api-key": "sk-ant-junk"}, SECRET),
+    "none of ours: the bearer": ({"authorization": "Bearer junk", "x-api-key": "other"}, "junk"),
     "another scheme beside x-api-key": ({"authorization": "Basic dXNlcjpwYXNz", "x-api-key": SECRET}, SECRET),
     "an empty bearer beside x-api-key": ({"authorization": "Bearer ", "x-api-key": SECRET}, SECRET),
     "the key without a scheme": ({"authorization": SECRET}, None),
@@ -53,6 +56,14 @@ PRESENTED = {
 @pytest.mark.parametrize(("headers", "expected"), [pytest.param(*row, id=name) for name, row in PRESENTED.items()])
 def test_a_key_stands_in_one_of_two_headers(headers: dict[str, str], expected: str | None) -> None:
     assert expected == access.presented(headers)
+
+
+@pytest.mark.parametrize("require", [Require.KEY, Require.EITHER])
+def test_two_different_keys_are_refused_though_both_are_good(require: Require) -> None:
+    known = ring(key(name="a", digest=digest(SECRET)), key(name="b", digest=digest(OTHER)), require=require)
+    with pytest.raises(Unauthenticated, match="two different API keys") as caught:
+        known.authenticate({"authorization": f"Bearer {SECRET}", "x-api-key": OTHER}, NOW, Workload("pay", "api"))
+    assert (401, "invalid_api_key") == (caught.value.status, caught.value.code)
 
 
 def test_a_known_key_is_its_caller() -> None:

@@ -100,6 +100,17 @@ def test_a_named_model_loses_no_field_in_translation(
     assert param == caught.value.param
 
 
+@pytest.mark.parametrize("endpoint", [Endpoint.CHAT, Endpoint.MESSAGES])
+@pytest.mark.parametrize("format", list(Format))
+def test_a_cap_holds_for_a_budget_of_thinking_in_every_pair_of_formats(endpoint: Endpoint, format: Format) -> None:
+    asked = {"thinking": {"type": "enabled", "budget_tokens": 60_000}, "max_tokens": 64_000}
+    for facts in ({"effort": "low"}, {}):  # with levels, and without
+        sent = body(endpoint, at(format, cap="low", **facts), **asked)
+        assert sent.get("thinking", {}).get("budget_tokens", 0) <= 1024
+        free = body(endpoint, at(format, **facts), **asked)
+        assert free.get("thinking") in (None, asked["thinking"])
+
+
 def test_only_a_body_of_the_clients_own_format_is_made_beforehand() -> None:
     document = Document.parse(json.dumps({"model": "first", "messages": TALK}).encode())
     found = {

@@ -16,7 +16,6 @@ NONE = Identifier(Identity())
 
 def test_the_certificates_one_identity_is_the_workload() -> None:
     assert Workload("payments", "api") == MTLS.workload(Peer(uris=PAY), {})
-    assert Workload("payments", "api") == MTLS.workload(Peer(uris=f"https://a.example,{PAY}"), {})
 
 
 @pytest.mark.parametrize(
@@ -34,11 +33,43 @@ def test_the_certificates_one_identity_is_the_workload() -> None:
         "spiffe://mesh/ns/payments/sa/api\n",
         "SPIFFE://mesh/ns/payments/sa/api",
         "spiffe://mesh.evil/ns/payments/sa/api",
+        f"https://a.example,{PAY}",
+        f"{PAY},x",
+        f"x,{PAY}",
+        f"{PAY},",
+        "spiffe://mesh/ns/../sa/api",
+        "spiffe://mesh/ns/payments/sa/..",
+        "spiffe://mesh/ns/pay.ments/sa/api",
+        "spiffe://mesh/ns/-payments/sa/api",
+        "spiffe://mesh/ns/payments-/sa/api",
+        "spiffe://mesh/ns/payments/sa/a..b",
+        "spiffe://mesh/ns/payments/sa/.api",
+        f"spiffe://mesh/ns/{'a' * 64}/sa/api",
+        f"spiffe://mesh/ns/payments/sa/{'.'.join(['a' * 63] * 4)}",
+        "spiffe://mesh/ns/päy/sa/api",
+        "spiffe://mesh/ns/payments/sa/api?x",
     ],
 )
 def test_a_certificate_that_proves_no_single_workload_is_refused(uris: str) -> None:
     with pytest.raises(Unauthenticated):
         MTLS.workload(Peer(uris=uris), {"x-forwarded-client-cert": f"URI={PAY}"})
+
+
+@pytest.mark.parametrize(
+    ("namespace", "account"),
+    [("a", "b"), ("a" * 63, ".".join(["a" * 63] * 3 + ["b" * 61])), ("team-1", "api.v2.internal"), ("0", "0")],
+)
+def test_the_names_that_kubernetes_gives_are_read(namespace: str, account: str) -> None:
+    assert Workload(namespace, account) == MTLS.workload(Peer(uris=f"spiffe://mesh/ns/{namespace}/sa/{account}"), {})
+
+
+@pytest.mark.parametrize(
+    "told",
+    [f"URI={PAY};URI=https://a.example", f"URI={PAY};URI={PAY}", f"Hash=ab;By={PAY}", 'URI="spiffe://mesh/ns/../sa/a"'],
+)
+def test_a_trusted_proxy_that_tells_of_no_single_workload_is_refused(told: str) -> None:
+    with pytest.raises(Unauthenticated):
+        FORWARDED.workload(Peer(address="10.1.0.1"), {"x-forwarded-client-cert": told})
 
 
 @pytest.mark.parametrize("address", ["10.1.2.3", "fd00::1", "::ffff:10.1.2.3"])

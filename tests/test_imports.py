@@ -30,16 +30,18 @@ families
 yamlnodes                                       files that people write, with their lines
 settings
 keysjson
+keysyaml
 keysfile
 keysedit
-catalog identity effort media usage rules       what is known
-money                                           what it costs, and what is left to spend
+catalog identity effort media usage             what is known
+carried
+money rules                                           what it costs, and what is left to spend
 access
 limits news
 windows policy
 plan                                            what is planned
 tokens refusal auto
-request rewrite failure                         what the client sent, what a provider gets, what the client gets
+request rewrite caps failure                         what the client sent, what a provider gets, what the client gets
 fit openai_answer permits
 listing
 selection formats                               choices, and the other format
@@ -67,7 +69,8 @@ protos envoy egress_client http1_messages       the wires
 grpcwire
 http1 clock claims export
 loglines sqlite_file chores                           what is kept
-sqlite_keeper
+sqlite_keeper sqlite_reader
+sqlite_opening
 store_sqlite store_redis
 stores
 telemetry

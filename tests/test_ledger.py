@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zurelay import money
+from brute_window import PAUSES, BruteWindow, Step
+from zurelay import limits, money
 from zurelay.ledger import Ledger
 from zurelay.limits import MINUTE, SECOND, Kind, Need, Scope, Standing
 from zurelay.model import UsageLimits
@@ -298,3 +299,39 @@ def test_whoever_hears_the_same_news_comes_to_the_same_figures(events: list[tupl
     need = Need(tokens=900, usd=Decimal(999))
     assert first.standings(scopes) == second.standings(scopes)
     assert first.consider(scopes, need, DAY) == second.consider(scopes, need, DAY)
+
+
+STEPS = st.lists(
+    st.builds(
+        Step,
+        pause=st.sampled_from(PAUSES) | st.integers(0, MINUTE),
+        tokens=st.sampled_from([0, 1, 100, 101]) | st.integers(0, 101),
+        closes=st.none() | st.tuples(st.integers(0, 9), st.sampled_from([0, 100]) | st.integers(0, 300)),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS, st.integers(1, 4))
+@settings(max_examples=300, deadline=None)
+def test_who_passes_and_when_is_what_brute_force_finds(steps: list[Step], requests: int) -> None:
+    limited = scope(requests_per_minute=requests, tokens_per_minute=100)
+    found, brute, now = ledger(), BruteWindow(requests, 100), NOW
+    under_way: list[tuple[str, int, Any]] = []
+    for number, step in enumerate(steps):
+        now += step.pause
+        found.advance(now)
+        if step.closes is not None and under_way:
+            which, used = step.closes
+            name, reserved, came = under_way.pop(which % len(under_way))
+            found.close(closed(name, at=now, reserved=reserved, used=used))
+            brute.close(came, used, now)
+        refused = found.consider((limited,), Need(tokens=step.tokens), DAY).refused
+        assert brute.admits(now, step.tokens) is not bool(refused)
+        if refused:
+            wait = refused[0].wait
+            assert brute.retry_after(now, step.tokens) == (None if wait is None else limits.seconds(wait))
+        else:
+            found.take(taken(f"own.{number}", at=now, tokens=step.tokens))
+            under_way.append((f"own.{number}", step.tokens, brute.take(now, step.tokens)))
+        assert brute.standings(now) == found.standings((limited,))

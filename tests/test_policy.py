@@ -105,6 +105,16 @@ IDLE = {
             "policies[0].match.service_account: matches no one: with identity.mode none, no caller has a workload",
         ],
     ),
+    "names that Kubernetes doesn't give": (
+        settings(
+            Policy(name="o", match=Match(namespace="Team_A", service_account="a..b")),
+            Policy(name="p", match=Match(namespace="Team*", service_account="a.b")),
+        ),
+        [
+            "policies[0].match.namespace: matches no one: Kubernetes gives no such name as Team_A",
+            "policies[0].match.service_account: matches no one: Kubernetes gives no such name as a..b",
+        ],
+    ),
     "no such models and providers": (
         settings(
             Policy(

@@ -68,6 +68,7 @@ def test_a_batch_has_what_was_settled_amounts_in_two_parts() -> None:
     batch = Batch()
     batch.note(HELD, spent("0.0000030000000007", prompt=10, completion=5, ours=Decimal(2)), NOON)
     batch.released.append(Reservation(day=DAY, scopes=("key:a",), id="3f.2", tokens=1))
+    batch.given_up.append(Reservation(day=DAY, scopes=("key:b",), id="3f.3", tokens=1))
     place = ["a", "", "gpt"]
     fields = {name: json.dumps([*place, name], separators=(",", ":")) for name in ("requests", "prompt", "completion")}
     parts = {
@@ -87,6 +88,7 @@ def test_a_batch_has_what_was_settled_amounts_in_two_parts() -> None:
             [DAY, parts["ours_micro"], "2000000", parts["ours_rest"], "0"],
         ],
         "released": [["3f.2", DAY, "2026-11", ["key:a"]]],
+        "given_up": [["3f.3", DAY, "2026-11", ["key:b"]]],
     } == json.loads(redis_messages.batch(batch))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from making import model
 from zurelay import rules
+from zurelay.carried import Carried
 from zurelay.model import AUTO_ID, Effort, Input, Match, Names, Policy
 from zurelay.rules import Asked, Effect, Finding, Rule, Rules
 
@@ -90,10 +91,22 @@ def test_denied_media_are_named_together() -> None:
     found = together(
         policy(inputs_deny=frozenset({Input.AUDIO})), policy("two", inputs_deny=frozenset({Input.VIDEO, Input.PDF}))
     )
-    assert found.media(frozenset({Input.IMAGE})) is None
-    assert Finding("two", Effect.INPUT, "the policy two does not allow pdf, video") == found.media(
-        frozenset({Input.VIDEO, Input.PDF})
+    assert found.denies_inputs
+    assert found.inputs(Carried(frozenset({Input.IMAGE}))) is None
+    assert Finding("two", Effect.INPUT, "the policy two does not allow pdf, video") == found.inputs(
+        Carried(frozenset({Input.VIDEO, Input.PDF}))
     )
+
+
+def test_what_nobody_can_tell_counts_as_denied_and_is_named() -> None:
+    odd = Carried(frozenset({Input.IMAGE}), "a part without a type")
+    expected = "the policy one does not allow audio, and a part without a type may hold it"
+    assert Finding("one", Effect.INPUT, expected) == together(policy(inputs_deny=frozenset({Input.AUDIO}))).inputs(odd)
+    assert "the policy one does not allow image" == (
+        (found := together(policy(inputs_deny=frozenset({Input.IMAGE}))).inputs(odd)) and found.why
+    )
+    assert together(policy()).inputs(odd) is None
+    assert not together(policy()).denies_inputs
 
 
 def test_the_lowest_cap_counts() -> None:
@@ -152,7 +165,7 @@ STRICT = policy(
 def test_what_a_shadow_would_have_done_is_told_in_full() -> None:
     asked = Asked(
         model="claude",
-        media=frozenset({Input.AUDIO}),
+        held=Carried(frozenset({Input.AUDIO})),
         models=("claude", "claude", "gpt-6", "gpt-6"),
         providers=("anthropic", "azure"),
         efforts=(Effort.high, Effort.low),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zurelay import sqlite_file
+from zurelay import sqlite_file, sqlite_reader
 from zurelay.store import COUNTS, Counts, Line, Place, StoreError
 
 
@@ -55,7 +55,7 @@ def test_a_path_is_taken_as_it_is_written(connection: sqlite3.Connection, path: 
 
 def test_a_database_of_a_newer_version_is_left_alone(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA user_version = 7")
-    for opening in (sqlite_file.open_file, sqlite_file.open_to_read):
+    for opening in (sqlite_file.open_file, sqlite_reader.open_to_read):
         with pytest.raises(StoreError, match=r"written by a newer zurelay \(its version is 7, this one knows 1\)"):
             opening(path)
     assert (7,) == connection.execute("PRAGMA user_version").fetchone()
@@ -65,7 +65,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "theirs.db")
     theirs = sqlite3.connect(path)
     theirs.execute("CREATE TABLE log (theirs)")
-    for opening in (sqlite_file.open_file, sqlite_file.open_to_read):
+    for opening in (sqlite_file.open_file, sqlite_reader.open_to_read):
         with pytest.raises(StoreError, match="another program's database"):
             opening(path)
     assert [("log",)] == theirs.execute("SELECT name FROM sqlite_master").fetchall()
@@ -75,7 +75,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 def test_what_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes " * 1000)
-    for opening in (sqlite_file.open_file, sqlite_file.open_to_read):
+    for opening in (sqlite_file.open_file, sqlite_reader.open_to_read):
         with pytest.raises(StoreError, match="no SQLite database"):
             opening(str(path))
     assert "notes " * 1000 == path.read_text()
@@ -90,7 +90,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing was spent yet"):
-        sqlite_file.open_to_read(str(tmp_path / "zurelay.db"))
+        sqlite_reader.open_to_read(str(tmp_path / "zurelay.db"))
     assert [] == list(tmp_path.iterdir())
 
 
@@ -100,18 +100,6 @@ def test_a_damaged_file_is_told_as_such(connection: sqlite3.Connection, path: st
     Path(path).write_bytes(whole[:100] + b"\xff" * (len(whole) - 100))
     with pytest.raises(StoreError, match="damaged"):
         sqlite_file.open_file(path)
-
-
-def test_a_reader_sees_what_was_committed_while_others_write(connection: sqlite3.Connection, path: str) -> None:
-    reader = sqlite_file.open_to_read(path)
-    connection.execute("BEGIN IMMEDIATE")
-    sqlite_file.add_usage(connection, {Place("2026-11-30", "a", "", "gpt"): Counts(requests=1)})
-    assert [] == sqlite_file.read_usage(reader, "2026-11-30", "2026-11-30")
-    connection.execute("COMMIT")
-    assert 1 == len(sqlite_file.read_usage(reader, "2026-11-30", "2026-11-30"))
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        reader.execute("DELETE FROM usage")
-    reader.close()
 
 
 amounts = st.integers(min_value=0, max_value=10**30)

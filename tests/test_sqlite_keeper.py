@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storing import NOON
-from zurelay import sqlite_file, sqlite_keeper
+from zurelay import sqlite_file, sqlite_keeper, sqlite_reader
 from zurelay.limits import SECOND
 from zurelay.sqlite_keeper import Keeper, alive
 
@@ -85,7 +85,7 @@ def test_a_reader_of_long_ago_does_not_stop_the_keeping(
     connection: sqlite3.Connection, path: str, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_keeper, "_WAL_BYTES", 0)
-    reader = sqlite_file.open_to_read(path)
+    reader = sqlite_reader.open_to_read(path)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM log").fetchone()
     connection.execute("INSERT INTO log (body) VALUES ('')")

@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 import storing
+from brute_window import BruteWindow, steps
 from redis_server import MISSING, RedisServer, lacks_redis
 from storing import DAY, NOON, Stores, granted, need, refused, scope, spent
-from zurelay import money
+from zurelay import limits, money
 from zurelay.limits import MINUTE, SECOND, Granted, Kind, Refused, Reservation, Standing
 from zurelay.store import Counts, Line, Place, Store
 
@@ -62,6 +63,29 @@ async def test_as_many_requests_as_the_limit_pass_in_any_minute(stores: Stores, 
     await granted(store, limited)
     outcome = await refused(store, limited)
     assert (3, 10 * SECOND) == (outcome.used, outcome.wait)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_who_passes_and_when_is_what_brute_force_finds(stores: Stores, store: Store, seed: int) -> None:
+    limited = scope(requests_per_minute=4, tokens_per_minute=100)
+    brute = BruteWindow(4, 100)
+    under_way: list[tuple[Reservation, Any]] = []
+    for step in steps(seed, 150):
+        stores.clock.at += step.pause
+        now = stores.clock.now()
+        if step.closes is not None and under_way:
+            which, used = step.closes
+            reservation, came = under_way.pop(which % len(under_way))
+            store.settle(reservation, spent(prompt=used))
+            await store.flush()
+            brute.close(came, used, now)
+        outcome = await store.reserve((limited,), need(step.tokens))
+        assert brute.admits(now, step.tokens) is isinstance(outcome, Granted)
+        if isinstance(outcome, Granted):
+            under_way.append((outcome.reservation, brute.take(now, step.tokens)))
+        else:
+            assert brute.retry_after(now, step.tokens) == limits.exceeded(outcome).retry_after
+        assert brute.standings(now) == (outcome.requests, outcome.tokens)
 
 
 async def test_two_bursts_at_a_boundary_do_not_both_pass(stores: Stores, store: Store) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from redis_server import MISSING, RedisServer, lacks_redis
 from storing import DAY, Stores, granted, need, refused, scope, spent
-from zurelay import money, store_redis
+from zurelay import money, redis_messages, store_redis
+from zurelay.limits import Granted, Reservation
 from zurelay.store import StoreError, StoreUnavailableError
 from zurelay.store_redis import RedisStore
 
@@ -185,6 +186,64 @@ async def test_whoever_leaves_while_it_waits_holds_nothing(server: RedisServer, 
     await granted(store, limited, tokens=100, usd="1")
 
 
+ONCE = scope(requests_per_minute=1, tokens_per_minute=100, usd_per_day="1", usd_per_month="1")
+
+
+async def test_a_reservation_that_was_made_after_its_answer_was_given_up_holds_nothing(
+    server: RedisServer, store: RedisStore
+) -> None:
+    await granted(store, scope("key:b", requests_per_minute=1))  # from now on the server has the script
+    server.freeze()
+    with pytest.raises(StoreUnavailableError):
+        await granted(store, ONCE, tokens=100, usd="1")
+    server.thaw()
+    await until(lambda: back(store))
+    await store.flush()
+    await granted(store, ONCE, tokens=100, usd="1")
+    await refused(store, ONCE, tokens=100, usd="1")
+
+
+async def test_a_server_that_freezes_again_and_again_holds_nothing_in_the_end(
+    server: RedisServer, store: RedisStore
+) -> None:
+    many = scope(requests_per_minute=50, tokens_per_minute=500, usd_per_day="5")
+    await granted(store, scope("key:b", requests_per_minute=1))
+    for _ in range(3):
+        server.freeze()
+        asked = await asyncio.gather(
+            *(store.reserve((many,), need(10, "0.1")) for _ in range(40)), return_exceptions=True
+        )
+        assert {StoreUnavailableError} == set(map(type, asked))
+        server.thaw()
+        await until(lambda: back(store))
+    await store.flush()
+    outcomes = await asyncio.gather(*(store.reserve((many,), need(10, "0.1")) for _ in range(60)))
+    assert 50 == sum(isinstance(outcome, Granted) for outcome in outcomes)
+
+
+async def test_a_reservation_that_comes_after_it_was_given_up_holds_nothing(store: RedisStore) -> None:
+    late = Reservation(day=DAY, scopes=(ONCE.name,), id="gone.1", tokens=100)
+    store._batch.given_up.append(late)
+    await store.flush()
+    (answer,) = await store._run(store._reserve_script, b"[%s]" % redis_messages.request(late, [ONCE], need(100, "1")))
+    assert 0 == answer[0]
+    await granted(store, ONCE, tokens=100, usd="1")
+
+
+async def test_what_was_given_up_is_kept_to_a_bound(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_redis, "_MOST_GIVEN_UP", 3)
+
+    async def away(*_: object) -> object:
+        raise StoreUnavailableError("the answer was lost")
+
+    with monkeypatch.context() as lost:
+        lost.setattr(store, "_run", away)
+        for _ in range(5):
+            with pytest.raises(StoreUnavailableError):
+                await granted(store, ONCE)
+        assert ["3", "4", "5"] == [each.id.partition(".")[2] for each in store._batch.given_up]
+
+
 async def test_requests_that_wait_together_go_together(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run, calls = store._run, []
 
@@ -214,7 +273,9 @@ async def test_without_a_clock_of_ours_the_servers_counts(server: RedisServer) -
     limited = scope(requests_per_minute=1)
     begun = time.time_ns() // 1000
     await granted(store, limited)
-    (at,) = cast("list[bytes]", await store._client.lrange(f"{store_redis.PREFIX}r:key:a", 0, -1))
+    ((_, at),) = cast(
+        "list[tuple[bytes, float]]", await store._client.zrange(f"{store_redis.PREFIX}q:key:a", 0, -1, withscores=True)
+    )
     assert begun <= int(at) <= time.time_ns() // 1000
     assert 0 < ((await refused(store, limited)).wait or 0) <= 60_000_000
     await store.close()
@@ -243,7 +304,7 @@ async def test_reading_from_a_server_that_is_away_says_so(tmp_path: Path) -> Non
 
 
 async def test_a_url_that_is_none_stops_the_start() -> None:
-    with pytest.raises(StoreError, match="no URL of a Redis"):
+    with pytest.raises(StoreError, match="zurelay check"):
         await RedisStore.open("http://127.0.0.1")
 
 

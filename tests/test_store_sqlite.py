@@ -18,7 +18,7 @@ import pytest
 
 import storing
 from storing import DAY, Stores, granted, refused, scope, spent
-from zurelay import money, sqlite_file, sqlite_keeper, store_sqlite
+from zurelay import money, sqlite_file, sqlite_keeper, sqlite_reader, store_sqlite
 from zurelay.store import StoreError, StoreUnavailableError
 from zurelay.store_sqlite import SqliteStore
 
@@ -45,7 +45,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def usage(stores: Stores) -> Decimal:
     """What the file holds for the key `a`, read as `zurelay usage` does."""
-    connection = sqlite_file.open_to_read(stores.where)
+    connection = sqlite_reader.open_to_read(stores.where)
     try:
         lines = sqlite_file.read_usage(connection, DAY, DAY)
     finally:
@@ -81,6 +81,38 @@ async def test_a_lock_that_is_never_given_back_is_an_unavailable_store(
     other.close()
 
 
+@pytest.mark.parametrize("gone", ["", "*"], ids=["the file alone", "with its log"])
+async def test_a_file_that_is_taken_away_in_use_is_begun_anew_by_all(
+    stores: Stores, store: SqliteStore, caplog: pytest.LogCaptureFixture, gone: str
+) -> None:
+    other = cast("SqliteStore", await stores.open())
+    limited = scope(requests_per_minute=3)
+    await granted(store, limited)
+    for each in Path(stores.where).parent.glob(f"zurelay.db{gone}"):
+        each.unlink()
+    await until(lambda: 2 == caplog.text.count("was taken away in use"))
+    for one in (store, other, other):
+        one.settle(await granted(one, limited), spent("0.5"))
+    await storing.refused(store, limited)
+    await other.close()
+    await store.flush()
+    assert Decimal("1.5") == usage(stores)
+
+
+async def test_a_file_that_cannot_be_begun_anew_is_tried_again(
+    stores: Stores, store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = Path(stores.where).parent
+    folder.rename(folder.with_name("elsewhere"))
+    await until(lambda: "its folder must be there" in caplog.text)
+    store.settle(await granted(store, scope()), spent("0.5"))
+    folder.mkdir()
+    await until(lambda: "was taken away in use" in caplog.text)
+    store.settle(await granted(store, scope()), spent("0.5"))
+    await store.flush()
+    assert Decimal("0.5") <= usage(stores)
+
+
 def fill_up(store: SqliteStore) -> None:
     """Let the file grow no further, as on a full disk."""
     (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
@@ -111,6 +143,17 @@ async def test_a_full_disk_is_an_unavailable_store_and_loses_nothing(
     assert Decimal("0.01") * settled == usage(stores)
     assert before is not None
     assert settled - 50 + 1 == before.limit - before.remaining  # refused ones count nowhere
+
+
+async def test_a_full_disk_is_told_in_a_line_by_the_keeper_too(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(store._keeper, "keep", fail)
+    await until(lambda: "database or disk is full" in caplog.text)
+    assert [None] == [record.exc_info for record in caplog.records]
 
 
 async def test_trouble_is_told_once_while_it_lasts(

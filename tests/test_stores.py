@@ -69,7 +69,7 @@ def test_the_address_of_a_server_is_read_from_where_it_is_kept_secret(
         (None, "can't be read: No such file"),
         (b" \n", "is empty or not set"),
         (b"\xff", "holds no text"),
-        (b"http://:pw@r", "doesn't hold a URL that begins with redis://"),
+        (b"http://:pw@r", "expected a URL that begins with redis://"),
     ],
     ids=["missing", "empty", "no text", "another URL"],
 )

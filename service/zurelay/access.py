@@ -53,6 +53,8 @@ _NEITHER = (
     "or `x-api-key: zk_...`, or call through the mesh."
 )
 
+_TWO_KEYS = "The request has two different API keys, one in authorization and one in x-api-key: send one of them."
+
 
 class KeyRing:
     """The keys of one configuration, found by digest."""
@@ -94,8 +96,14 @@ class KeyRing:
 
 
 def presented(headers: Mapping[str, str]) -> str | None:
-    """Give the key that the headers carry; the Bearer scheme's name has no case (RFC 9110, 11.1)."""
+    """Give the key that the headers carry; the Bearer scheme's name has no case (RFC 9110, 11.1).
+
+    Some SDKs fill both headers, one of them with what is meant for somebody else: ours is the one that looks like it.
+    """
     scheme, _, token = headers.get("authorization", "").strip().partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
-        return token.strip()
-    return headers.get("x-api-key", "").strip() or None
+    bearer = token.strip() if scheme.lower() == "bearer" else ""
+    found = [key for key in (bearer, headers.get("x-api-key", "").strip()) if key]
+    ours = {key for key in found if key.startswith(PREFIX)}
+    if len(ours) > 1:
+        raise Unauthenticated(_TWO_KEYS)
+    return next(iter(ours), next(iter(found), None))

@@ -42,7 +42,8 @@ def attempts_of(
     if named:
         _demand_routes(routes, model, request)
         routes = _routes_that_take_all(routes, model, request)
-    level = effort.applied(asked, model, facts.rules.effort_max)
+    cap = facts.rules.effort_max
+    level = effort.applied(asked, model, cap)
     if len({route.format for route in routes}) > 1:  # else all can say it, or the attempt tells what can't be said
         routes = [route for route in routes if said.refusal(route.format, level, named=named) is None]
     ready = [route for route in routes if route.cluster not in facts.set_aside]
@@ -57,6 +58,7 @@ def attempts_of(
             window=model.context_window,
             effort=level.name if level is not None else None,
             shown_effort=effort.shown(level, model),
+            cap=cap.name if cap is not None else None,
             named=named,
             max_output=model.max_output,
             rename=route.params.rename,

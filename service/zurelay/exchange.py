@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from zurelay import chunk, message_event, messages_answer, messages_body, openai_answer, rewrite, usage
+from zurelay import caps, chunk, message_event, messages_answer, messages_body, openai_answer, rewrite, usage
 from zurelay.chat_stream import ChatStream
 from zurelay.errors import InvalidRequest
 from zurelay.formats import (
@@ -131,6 +131,11 @@ def told(format: Format, pieces: Iterable[bytes]) -> Usage | None:
 
 def request_body(document: Document, attempt: Attempt, endpoint: Endpoint) -> bytes:
     """Make an attempt's body from the one that all attempts start from."""
+    body = _body(document, attempt, endpoint)
+    return body if attempt.cap is None else caps.bounded(body, Effort[attempt.cap])
+
+
+def _body(document: Document, attempt: Attempt, endpoint: Endpoint) -> bytes:
     if _is_chat(endpoint):
         if attempt.format is Format.OPENAI:
             return rewrite.for_attempt(document, attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zurelay.access import Caller
+from zurelay.carried import Carried
 from zurelay.catalog import Catalog
 from zurelay.decide import Decision, Facts, decide
 from zurelay.errors import ZurelayError
@@ -101,7 +102,7 @@ def foretold(decision: Decision, request: ChatRequest, rules: Rules) -> tuple[Fi
     return rules.foretold(
         Asked(
             model=decision.asked,
-            media=request.media,
+            held=request.carried if rules.denies_inputs else Carried(),
             models=tuple(decision.plan.models),
             providers=tuple(dict.fromkeys(attempt.provider for attempt in attempts)),
             efforts=tuple(dict.fromkeys(Effort[level] for level in shown if level is not None)),

@@ -13,8 +13,12 @@ from zurelay.model import Identity, IdentityMode
 
 FORWARDED = "x-forwarded-client-cert"
 
-# spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT: how Istio and Kubernetes name a workload.
-_WORKLOAD = re.compile(r"spiffe://([^/]+)/ns/([a-z0-9.-]{1,253})/sa/([a-z0-9.-]{1,253})", re.ASCII)
+# spiffe://TRUST_DOMAIN/ns/NAMESPACE/sa/SERVICE_ACCOUNT: how Istio and Kubernetes name a workload. A namespace is a
+# label of RFC 1123, a service account a name of such labels (Kubernetes, "Object Names and IDs").
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NAMESPACE = re.compile(_LABEL)
+_ACCOUNT = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_WORKLOAD = re.compile(rf"spiffe://([^/]+)/ns/({_NAMESPACE.pattern})/sa/({_ACCOUNT.pattern})")
 # One pair of an XFCC element; a quoted value may hold anything, with quotes escaped by a backslash.
 _PAIR = re.compile(r'\s*([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^";,]*))\s*')
 
@@ -32,7 +36,10 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """What Envoy says of the other side of a connection: its certificate's URIs, joined by commas, and its address."""
+    """What Envoy says of the other side of a connection: its certificate's URIs, joined by commas, and its address.
+
+    A comma within a URI looks the same as one between two.
+    """
 
     uris: str = ""
     address: str = ""
@@ -52,7 +59,7 @@ class Identifier:
         """
         mode = self._identity.mode
         if mode is IdentityMode.MTLS:
-            return self._only(peer.uris.split(",") if peer.uris else [])
+            return self._only([peer.uris] if peer.uris else [], joined=peer.uris.count(","))
         if mode is IdentityMode.FORWARDED and self._trusts(peer.address):
             told = headers.get(FORWARDED)
             return self._only(last_uris(told)) if told else None
@@ -66,19 +73,30 @@ class Identifier:
         mapped = getattr(found, "ipv4_mapped", None)
         return any((mapped or found) in network for network in self._trusted)
 
-    def _only(self, uris: list[str]) -> Workload:
-        spiffe = [uri for uri in uris if uri.lower().startswith("spiffe:")]
-        if len(spiffe) != 1:
+    def _only(self, uris: list[str], joined: int = 0) -> Workload:
+        """Read the identity; a certificate has one URI and no more (SPIFFE X.509-SVID, 2)."""
+        if len(uris) + joined != 1:
             raise Unauthenticated(
-                f"The client certificate names {len(spiffe)} SPIFFE identities; it must name exactly one."
+                f"The client certificate names {_count(len(uris) + joined)}; it must name one, its SPIFFE identity."
             )
-        match = _WORKLOAD.fullmatch(spiffe[0])
+        match = _WORKLOAD.fullmatch(uris[0])
         if match is None or match[1] != self._identity.trust_domain:
             raise Unauthenticated(
                 "The client certificate's identity is no workload of this mesh: "
                 f"expected spiffe://{self._identity.trust_domain}/ns/NAMESPACE/sa/SERVICE_ACCOUNT."
             )
         return Workload(match[2], match[3])
+
+
+def can_be_called(namespace: str | None, service_account: str | None) -> bool:
+    """Tell whether a workload may have these names, as far as they are given."""
+    return (namespace is None or _NAMESPACE.fullmatch(namespace) is not None) and (
+        service_account is None or _ACCOUNT.fullmatch(service_account) is not None
+    )
+
+
+def _count(uris: int) -> str:
+    return f"{uris} URIs" if uris else "no URI"
 
 
 def last_uris(header: str) -> list[str]:

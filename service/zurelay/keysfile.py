@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from zurelay import keysjson, yamlnodes
+from zurelay import keysjson, keysyaml, yamlnodes
 from zurelay.keysjson import DIGEST
 from zurelay.model import AUTO_ALIAS, AUTO_ID, Key, Settings
 from zurelay.problems import Problem, SettingsError
@@ -28,9 +28,14 @@ class _File(msgspec.Struct):
 
 def parse(text: str) -> tuple[Key, ...]:
     """Read the file; raise SettingsError with every problem in it. No keys at all are written `keys: []`."""
-    quick = keysjson.parse(text)
-    if quick is not None:
-        return quick
+    for quick in (keysjson.parse, keysyaml.parse):
+        keys = quick(text)
+        if keys is not None:
+            return keys
+    return _exactly(text)
+
+
+def _exactly(text: str) -> tuple[Key, ...]:
     problems: list[Problem] = []
     node = yamlnodes.load(text, problems)
     if node is not None:

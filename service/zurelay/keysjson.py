@@ -3,8 +3,8 @@
     keys:
     - {"name": "team-a", "digest": "sha256:..."}
 
-YAML has JSON within it, so the same rules hold; they are checked three times as quickly (75,000 full entries a second).
-Whatever isn't beyond doubt gives None, and the YAML reader decides and knows the lines (`keysfile.parse`).
+YAML has JSON within it, so the same rules hold. Whatever isn't beyond doubt gives None, and the YAML reader decides and
+knows the lines (`keysfile.parse`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[_Entry]
 
 
-class _Doubt(Exception):
+class Doubt(Exception):
     """The YAML reader has to look."""
 
 
@@ -65,7 +65,7 @@ def parse(source: str) -> tuple[Key, ...] | None:
     try:
         entries = msgspec.json.decode(text, type=_File).keys
         keys = tuple(map(_key, entries))
-    except (msgspec.MsgspecError, UnicodeEncodeError, ValueError, OverflowError, _Doubt):
+    except (msgspec.MsgspecError, UnicodeEncodeError, ValueError, OverflowError, Doubt):
         return None
     # JSON readers take the last of two equal keys; YAML ones refuse both. So count the keys.
     once = len(_KEY.findall(text)) == 1 + sum(map(_said, entries))
@@ -104,7 +104,7 @@ def _key(entry: _Entry) -> Key:
     if entry.models is not UNSET:
         models = given["models"] = tuple(AUTO_ID if name == AUTO_ALIAS else name for name in entry.models)
         if len(set(models)) != len(models):
-            raise _Doubt
+            raise Doubt
     if entry.limits is not UNSET:
         given["limits"] = _limits(entry.limits)
     if entry.expires is not UNSET:
@@ -115,12 +115,13 @@ def _key(entry: _Entry) -> Key:
 def _limits(limits: _Limits) -> UsageLimits:
     given = _given(limits)
     for name in given.keys() & {"usd_per_day", "usd_per_month"}:
-        given[name] = _usd(bytes(given[name]))
+        given[name] = usd(bytes(given[name]))
     return UsageLimits(**given)
 
 
-def _usd(written: bytes) -> decimal.Decimal:
+def usd(written: bytes) -> decimal.Decimal:
+    """Read an amount that is written plainly."""
     value = decimal.Decimal(written.decode()) if _USD.fullmatch(written) else decimal.Decimal(0)
     if not LEAST_USD <= value <= MOST_USD:
-        raise _Doubt
+        raise Doubt
     return value

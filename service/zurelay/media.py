@@ -150,6 +150,38 @@ def _sniff(holder: Any, by_type: Input) -> Input | None:
     return kind
 
 
+def every(holder: Any, by_type: Input) -> frozenset[Input]:
+    """Every kind that anything about the data says: its bytes, the declared types, the name, the address' ending."""
+    if isinstance(holder, str):
+        holder = {"url": holder}
+    if not isinstance(holder, Mapping):
+        return frozenset()
+    kinds = set()
+    for key, value in holder.items():
+        if not isinstance(value, str) or not value:
+            continue
+        if key in _DATA_KEYS:
+            kinds |= {of_bytes(first_bytes(value), by_type), _of_name(_declared(value), by_type)}
+        elif key in _TYPE_KEYS or key == "filename":
+            kinds.add(_of_name(value, by_type))
+    return frozenset(kind for kind in kinds if kind is not None)
+
+
+def _declared(text: str) -> str:
+    """Give what an address says of its data: a media type, or the path's ending."""
+    if text[:5].lower() == "data:":
+        return text[5:300].partition(",")[0].partition(";")[0]
+    return text[:4096].partition("?")[0].partition("#")[0].rstrip("/") if "://" in text[:12] else ""
+
+
+def first_bytes(text: str) -> bytes:
+    """Give the beginning of the data that a text carries, as a data: URL or in base64; nothing of an address."""
+    if text[:5].lower() == "data:":
+        head, _, data = text[5 : 5 + 2 * _SNIFFED_CHARS].partition(",")
+        return _decoded(data) if head.lower().endswith("base64") else unquote_to_bytes(data)[:1024]
+    return b"" if "://" in text[:12] else _decoded(text)
+
+
 def _first_text(holder: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     for key in keys:
         value = holder.get(key)
@@ -165,11 +197,11 @@ def _of_address(text: str, by_type: Input) -> Input | None:
             return _of_name(head.partition(";")[0], by_type)
         encoded = head.lower().endswith("base64")
         first = _decoded(data) if encoded else unquote_to_bytes(data)[:1024]
-        return _of_bytes(first, by_type) or _of_name(head.partition(";")[0], by_type)
+        return of_bytes(first, by_type) or _of_name(head.partition(";")[0], by_type)
     if "://" in text[:12]:
         path = text[:4096].partition("?")[0].partition("#")[0].rstrip("/")
         return _of_name(path, by_type)
-    return _of_bytes(_decoded(text), by_type)
+    return of_bytes(_decoded(text), by_type)
 
 
 def _decoded(data: str) -> bytes:
@@ -184,7 +216,8 @@ def _decoded(data: str) -> bytes:
         return b""
 
 
-def _of_bytes(head: bytes, by_type: Input) -> Input | None:
+def of_bytes(head: bytes, by_type: Input) -> Input | None:
+    """Give the kind that data begins as; `by_type` says which of two, where a container may hold either."""
     if head[:4] == b"RIFF":
         return _RIFF.get(head[8:12])
     if head[4:8] == b"ftyp":

@@ -27,7 +27,7 @@ def against(
 def demand(rules: Rules, catalog: Catalog, named: Model, request: ChatRequest) -> None:
     """Refuse what a policy denies of a request for a named model: the model, or what the request holds."""
     if rules:
-        refuse(rules.media(request.media))
+        _demand_inputs(rules, request)
         refuse(against(rules, catalog, named, request.endpoint))
 
 
@@ -35,7 +35,12 @@ def demand_auto(rules: Rules, request: ChatRequest) -> None:
     """Refuse what a policy denies of a request for Auto: Auto itself, or what the request holds."""
     if rules:
         refuse(rules.auto())
-        refuse(rules.media(request.media))
+        _demand_inputs(rules, request)
+
+
+def _demand_inputs(rules: Rules, request: ChatRequest) -> None:
+    if rules.denies_inputs:  # else nobody looks so closely
+        refuse(rules.inputs(request.carried))
 
 
 def refuse(finding: Finding | None) -> None:

@@ -38,7 +38,7 @@ _NO_SECOND_TRY = frozenset({Reason.DENIED, Reason.RETRY_LATER})
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One try of one route, with all that is needed to make and to judge it."""
+    """One try of one route, with all that is needed to make and to judge it. `cap` bounds all efforts in the body."""
 
     cluster: str
     provider: str
@@ -49,6 +49,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     window: int
     effort: str | None = None
     shown_effort: str | None = None
+    cap: str | None = None
     named: bool = False
     max_output: int | None = None
     rename: dict[str, str] = {}

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from zurelay.access import Caller
+from zurelay.identity import can_be_called
 from zurelay.limits import Scope
 from zurelay.model import AUTO_ID, IdentityMode, Key, Match, Policy, Settings, UsageLimits
 from zurelay.problems import Problem
 from zurelay.rules import Rule, Rules, globs
+from zurelay.settings.names import is_glob
 
 _MOST_CALLERS = 10_000  # whose rules are kept at hand
 _UNLIMITED = UsageLimits()
+_UNNAMED: dict[str, str | None] = {"namespace": None, "service_account": None}
 
 
 class Who(msgspec.Struct, frozen=True):
@@ -132,8 +135,11 @@ def _idle_match(match: Match, keys: list[str], settings: Settings) -> Iterator[t
     if match.key is not None and not any(map(globs((match.key,)), keys)):
         yield "match.key", f"{match.key} matches none of the keys"
     for field in ("namespace", "service_account"):
-        if getattr(match, field) is not None and settings.identity.mode is IdentityMode.NONE:
+        name = getattr(match, field)
+        if name is not None and settings.identity.mode is IdentityMode.NONE:
             yield f"match.{field}", "matches no one: with identity.mode none, no caller has a workload"
+        elif name is not None and not is_glob(name) and not can_be_called(**{**_UNNAMED, field: name}):
+            yield f"match.{field}", f"matches no one: Kubernetes gives no such name as {name}"
 
 
 def _idle_names(policy: Policy, settings: Settings) -> Iterator[tuple[str, str]]:

@@ -88,8 +88,19 @@ def batch(settled: Batch) -> bytes:
     ]
     spent = [[*place, *_texts(amount)] for place, amount in settled.spent.items()]
     usage = [line for place, counts in settled.lines.items() for line in _usage(place, counts)]
-    released = [[each.id, each.day, limits.month_of(each.day), each.scopes] for each in settled.released]
-    return _encode({"closed": closed, "spent": spent, "usage": usage, "released": released})
+    return _encode(
+        {
+            "closed": closed,
+            "spent": spent,
+            "usage": usage,
+            "released": list(map(_held, settled.released)),
+            "given_up": list(map(_held, settled.given_up)),
+        }
+    )
+
+
+def _held(reservation: Reservation) -> tuple[str, str, str, tuple[str, ...]]:
+    return reservation.id, reservation.day, limits.month_of(reservation.day), reservation.scopes
 
 
 def _usage(place: Place, counts: Counts) -> Iterable[list[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from zurelay import media, tokens
+from zurelay.carried import Carried, carried
 from zurelay.errors import InvalidRequest
 from zurelay.jsonedit import Document
 from zurelay.model import Endpoint, Feature, Input
@@ -125,6 +126,11 @@ class ChatRequest:
     def media(self) -> frozenset[Input]:
         """The kinds of media in it, text apart."""
         return media.found(self.body)
+
+    @cached_property
+    def carried(self) -> Carried:
+        """What it may hold, as a policy that denies inputs must see it."""
+        return carried(self.document.data)
 
     @cached_property
     def tokens(self) -> int:

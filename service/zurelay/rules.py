@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from zurelay.carried import Carried
 from zurelay.errors import Forbidden
-from zurelay.model import AUTO_ID, Effort, Input, Model, Names, Policy
+from zurelay.model import AUTO_ID, Effort, Model, Names, Policy
 
 
 class Effect(enum.Enum):
@@ -35,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What a request comes to: the model asked for, what it holds, and the models, providers and levels of its plan."""
 
     model: str
-    media: frozenset[Input] = frozenset()
+    held: Carried = Carried()
     models: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     efforts: tuple[Effort, ...] = ()
@@ -127,12 +128,22 @@ class Rules:
                 return _finding(rule.policy, Effect.PROVIDER, name)
         return None
 
-    def media(self, kinds: frozenset[Input]) -> Finding | None:
-        """Say who denies what a request holds."""
+    @property
+    def denies_inputs(self) -> bool:
+        """Whether it matters what a request holds."""
+        return any(rule.policy.inputs_deny for rule in self._rules)
+
+    def inputs(self, held: Carried) -> Finding | None:
+        """Say who denies what a request holds, or may hold."""
         for rule in self._rules:
-            denied = kinds & rule.policy.inputs_deny
-            if denied:
-                return _finding(rule.policy, Effect.INPUT, ", ".join(sorted(kind.value for kind in denied)))
+            denied = rule.policy.inputs_deny
+            certain = held.kinds & denied
+            if certain or (denied and held.doubt):
+                finding = _finding(
+                    rule.policy, Effect.INPUT, ", ".join(sorted(kind.value for kind in certain or denied))
+                )
+                doubt = "" if certain else f", and {held.doubt} may hold it"
+                return msgspec.structs.replace(finding, why=finding.why + doubt)
         return None
 
     def effort(self, level: Effort) -> Finding | None:
@@ -165,7 +176,7 @@ class Rules:
         by_auto = asked.model == AUTO_ID
         found = [
             self.auto() if by_auto else None,
-            self.media(asked.media),
+            self.inputs(asked.held),
             *(self.model(name, picked_by_auto=by_auto) for name in asked.models),
             *map(self.provider, asked.providers),
             *map(self.effort, asked.efforts),

@@ -12,8 +12,9 @@ USD are exact: whole millionths, and a rest in 1e-18 that is always under a mill
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from zurelay import money
@@ -72,45 +73,26 @@ _READ_USAGE = (
 
 def open_file(path: str) -> sqlite3.Connection:
     """Open the file to write, and make it if it isn't there."""
-    connection = _connect(path, "rwc")
+    connection = connect(path, "mode=rwc")
     try:
-        _make(connection, path)
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoreError(_told(path, error)) from error
+        with telling(path):
+            _make(connection, path)
     except StoreError:
         connection.close()
         raise
     return connection
 
 
-def open_to_read(path: str) -> sqlite3.Connection:
-    """Open the file only to read; whoever writes to it goes on."""
-    if not Path(path).exists():
-        raise StoreError(f"{path} isn't there: nothing was spent yet, or store.sqlite names another file.")
-    connection = _connect(path, "ro")
-    try:
-        _check(connection, path)
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoreError(_told(path, error)) from error
-    except StoreError:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect(path: str, mode: str) -> sqlite3.Connection:
-    try:
+def connect(path: str, mode: str) -> sqlite3.Connection:
+    """Open the file in a mode of SQLite's URIs."""
+    with telling(path):
         return sqlite3.connect(
-            f"{Path(path).absolute().as_uri()}?mode={mode}",
+            f"{Path(path).absolute().as_uri()}?{mode}",
             uri=True,
             timeout=PATIENCE,
             isolation_level=None,
             check_same_thread=False,  # one thread at a time uses it, not always the same
         )
-    except sqlite3.Error as error:
-        raise StoreError(_told(path, error)) from error
 
 
 def _make(connection: sqlite3.Connection, path: str) -> None:
@@ -120,7 +102,7 @@ def _make(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA wal_autocheckpoint = 0")  # it would make a commit wait for the disk: the keeper does it
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _check(connection, path) == 0:
+        if check(connection, path) == 0:
             for statement in _SCHEMA:
                 connection.execute(statement)
         connection.execute("COMMIT")
@@ -129,7 +111,7 @@ def _make(connection: sqlite3.Connection, path: str) -> None:
             connection.execute("ROLLBACK")
 
 
-def _check(connection: sqlite3.Connection, path: str) -> int:
+def check(connection: sqlite3.Connection, path: str) -> int:
     """Give the file's version, 0 for an empty one; an error for a file that isn't ours."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -149,16 +131,34 @@ def code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _told(path: str, error: sqlite3.Error) -> str:
-    advice = {
-        sqlite3.SQLITE_NOTADB: "it is no SQLite database; let store.sqlite name another file",
-        sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a copy, or move it away to begin anew",
-        sqlite3.SQLITE_CANTOPEN: "its folder must be there, and be writable",
-        sqlite3.SQLITE_READONLY: "it and its folder must be writable",
-        sqlite3.SQLITE_FULL: "the disk is full",
-        sqlite3.SQLITE_BUSY: "another program keeps it locked",
-    }.get(code(error), "see what the system says of the disk")
-    return f"{path} can't be used as the store ({error}): {advice}."
+_ADVICE = {
+    sqlite3.SQLITE_NOTADB: "it is no SQLite database; let store.sqlite name another file",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_CANTOPEN: "its folder must be there, and be writable",
+    sqlite3.SQLITE_READONLY: "it and its folder must be writable",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_IOERR: "the disk is full or fails; see what the system says of it",
+    sqlite3.SQLITE_BUSY: "another program keeps it locked",
+}
+
+
+@contextlib.contextmanager
+def telling(path: str) -> Iterator[None]:
+    """Make SQLite's errors those of a store that can't be used."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = _ADVICE.get(code(error), "see what the system says of the disk")
+        raise StoreError(f"{path} can't be used as the store ({error}): {advice}.") from error
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Tell one file from another of the same name; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def add_spent(connection: sqlite3.Connection, spent: Mapping[tuple[str, str], int]) -> None:

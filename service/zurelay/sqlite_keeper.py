@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -61,8 +62,11 @@ class Keeper:
 
     def close(self) -> None:
         """Take leave; what this process's requests hold is given back."""
-        self._connection.execute("DELETE FROM owners WHERE id = ?", (self._owner,))
-        self._connection.close()
+        try:  # where that can't be written, the others find out by themselves that this process is gone
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("DELETE FROM owners WHERE id = ?", (self._owner,))
+        finally:
+            self._connection.close()
 
 
 def alive(connection: sqlite3.Connection, since: int) -> set[str]:

@@ -116,15 +116,19 @@ class Store(Protocol):
 
 
 class Batch(msgspec.Struct, kw_only=True):
-    """What was settled and isn't written yet. Sums, so that it stays small however long the store is away."""
+    """What was settled and isn't written yet. Sums, so that it stays small however long the store is away.
+
+    `given_up` are reservations of which nobody knows whether they were made.
+    """
 
     closed: list[Closed] = []
     spent: dict[tuple[str, str], int] = {}
     lines: dict[Place, Counts] = {}
     released: list[Reservation] = []
+    given_up: list[Reservation] = []
 
     def __bool__(self) -> bool:
-        return bool(self.closed or self.spent or self.lines or self.released)
+        return bool(self.closed or self.spent or self.lines or self.released or self.given_up)
 
     def note(self, reservation: Reservation, spent: Spent, at: int) -> tuple[Closed | None, int]:
         """Take note of a request that is over; give what closes its reservation, if it held one, and the amount."""

@@ -40,6 +40,7 @@ from zurelay.store import (
 PREFIX = "{zurelay}:"  # in braces: all keys on one node of a cluster, as one script needs them together
 _PATIENCE = 1.0  # seconds for an answer, or a connection
 _TOGETHER = 100  # reservations in one call: some milliseconds of the server's time
+_MOST_GIVEN_UP = 10_000  # of a server that comes and goes; what older ones hold goes when the day or this process ends
 
 
 def _script(name: str) -> str:
@@ -126,12 +127,20 @@ class RedisStore:
                         each.answer.set_result(answer)
                     elif answer[0]:  # the client left while it waited
                         self._batch.close(each.reservation, 0, self._clock.now())
+                sent = []
             except StoreUnavailableError as error:
                 told = str(error)
             finally:
-                for each in sent:
-                    if not each.answer.done():
-                        each.answer.set_exception(StoreUnavailableError(told))
+                self._give_up(sent, told)
+
+    def _give_up(self, sent: Sequence[_Waiting], told: str) -> None:
+        """Let requests go whose answer didn't come. They may be reserved all the same, now or when the server thaws."""
+        given_up = self._batch.given_up
+        given_up += (each.reservation for each in sent)
+        del given_up[:-_MOST_GIVEN_UP]
+        for each in sent:
+            if not each.answer.done():
+                each.answer.set_exception(StoreUnavailableError(told))
 
     async def _run(self, script: Any, *args: bytes | str) -> Any:
         """Run a script; a server that doesn't answer is away from then on."""
@@ -215,5 +224,5 @@ def _client(url: str) -> redis.asyncio.Redis:
             socket_connect_timeout=_PATIENCE,
             retry=Retry(NoBackoff(), 0),  # a reservation that is sent twice would count twice
         )
-    except ValueError as error:
-        raise StoreError(f"store.redis is no URL of a Redis: {error}") from error
+    except ValueError:  # whose message may show the password
+        raise StoreError("store.redis is no URL of a Redis; `zurelay check` says what is wrong with it.") from None

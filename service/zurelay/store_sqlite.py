@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import secrets
 import sqlite3
 import time
@@ -19,13 +20,12 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from zurelay import limits, money, news, sqlite_file, sqlite_keeper
+from zurelay import limits, money, news, sqlite_file, sqlite_keeper, sqlite_opening
 from zurelay.chores import Chores
 from zurelay.clock import WallClock
 from zurelay.ledger import Ledger
 from zurelay.limits import Granted, Need, Refused, Reservation, Scope
 from zurelay.news import Closed, News, Taken
-from zurelay.sqlite_keeper import Keeper
 from zurelay.store import (
     BEAT_EVERY,
     DEAD_AFTER,
@@ -34,11 +34,14 @@ from zurelay.store import (
     Clock,
     Line,
     Spent,
+    StoreError,
     StoreUnavailableError,
     purses,
 )
 
 T = TypeVar("T")
+
+_log = logging.getLogger("zurelay")
 
 _KEPT = 90.0  # seconds that the log is kept, more than the minute that limits look back
 _PAUSES = (0.0, 0.0, *itertools.repeat(0.001, 2000))  # between two tries for the lock, in seconds
@@ -52,10 +55,8 @@ class SqliteStore:
         self._clock = clock
         self._owner = secrets.token_hex(6)
         self._numbers = itertools.count(1)
-        self._connection = sqlite_file.open_file(path)
-        self._connection.execute("PRAGMA busy_timeout = 0")  # never wait in the event loop
-        self._keeper = Keeper(path, self._owner)
-        self._keeper.beat(clock.now())
+        self._connection, self._keeper = sqlite_opening.open_both(path, self._owner, clock.now())
+        self._file = sqlite_file.identity(path)
         self._ledger = Ledger()
         self._batch = Batch()
         self._settled: list[Closed] = []  # what the ledger hasn't taken in yet
@@ -67,7 +68,8 @@ class SqliteStore:
         self._day = ""
         self._unsynced = False
         self._chores = Chores(path)
-        self._hear()
+        with sqlite_file.telling(path):
+            self._hear()
 
     @classmethod
     async def open(cls, path: str, clock: Clock | None = None) -> Self:
@@ -79,7 +81,7 @@ class SqliteStore:
     def start(self) -> None:
         """Write and keep the file from now on, in this event loop."""
         self._chores.start(FLUSH_EVERY, self.flush)
-        self._chores.start(BEAT_EVERY, self._keep)
+        self._chores.start(BEAT_EVERY, self._keep_or_tell)
 
     async def reserve(self, scopes: Sequence[Scope], need: Need) -> Granted | Refused:
         """Let a request in, or say which limit it doesn't fit in."""
@@ -202,8 +204,16 @@ class SqliteStore:
             await asyncio.sleep(pause)
         raise StoreUnavailableError(f"{self._path} has been locked by another process for seconds")
 
+    async def _keep_or_tell(self) -> None:
+        try:
+            await self._keep()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreUnavailableError(f"{self._path}: {error}") from error
+
     async def _keep(self) -> None:
         """See to what needs no haste; what may wait for the disk does so in a thread."""
+        if sqlite_file.identity(self._path) != self._file:
+            await self._begin_anew()
         self._hear()
         now, steady = self._clock.now(), time.monotonic()
         living = sqlite_keeper.alive(self._connection, now - int(DEAD_AFTER * limits.SECOND))
@@ -217,6 +227,22 @@ class SqliteStore:
         unsynced, self._unsynced = self._unsynced, False
         await asyncio.to_thread(self._keeper.keep, now, sync=unsynced, old=old, tidy=day != self._day)
         self._day = day
+
+    async def _begin_anew(self) -> None:
+        """The file was deleted or replaced in use: spend must not go where nobody finds it."""
+        try:
+            connection, keeper = await asyncio.to_thread(
+                sqlite_opening.open_both, self._path, self._owner, self._clock.now()
+            )
+        except StoreError as error:
+            raise StoreUnavailableError(str(error)) from error
+        _log.error("%s was taken away in use: limits and spend begin anew in a new one", self._path)
+        if self._file is not None:
+            sqlite_opening.never_last(self._file)
+        self._let_go()
+        self._connection, self._keeper, self._file = connection, keeper, sqlite_file.identity(self._path)
+        self._ledger, self._seq = Ledger(), 0
+        self._marks.clear()
 
     async def close(self) -> None:
         """Write what was settled and let go of the file."""

@@ -7,25 +7,25 @@ import asyncio
 import os
 from pathlib import Path
 
-from zurelay import model, sqlite_file
-from zurelay.settings.running import REDIS_WORDS, is_redis
+from zurelay import model, sqlite_file, sqlite_reader
+from zurelay.settings import redis
 from zurelay.store import Line, Store, StoreError
 from zurelay.store_sqlite import SqliteStore
 
 
 def place(found: model.Store) -> tuple[str | None, str | None]:
     """Tell two stores apart, whatever else is said of them; a StoreError says that its address isn't there."""
-    redis = _redis(found)
-    return found.sqlite if redis is None else None, redis
+    url = _redis(found)
+    return found.sqlite if url is None else None, url
 
 
 async def open_store(found: model.Store) -> Store:
     """Open it for reserving and settling; a StoreError says why it can't be used."""
-    redis = _redis(found)
-    if redis is not None:
+    url = _redis(found)
+    if url is not None:
         from zurelay.store_redis import RedisStore
 
-        return await RedisStore.open(redis)
+        return await RedisStore.open(url)
     return await SqliteStore.open(_path(found))
 
 
@@ -37,12 +37,12 @@ def check(found: model.Store) -> None:
 
 def spending(found: model.Store, first: str, last: str) -> list[Line]:
     """Read the spend of some days while whoever writes there goes on."""
-    redis = _redis(found)
-    if redis is not None:
+    url = _redis(found)
+    if url is not None:
         from zurelay.store_redis import read_spending
 
-        return asyncio.run(read_spending(redis, first, last))
-    connection = sqlite_file.open_to_read(_path(found))
+        return asyncio.run(read_spending(url, first, last))
+    connection = sqlite_reader.open_to_read(_path(found))
     try:
         return sqlite_file.read_usage(connection, first, last)
     finally:
@@ -69,6 +69,6 @@ def _redis(found: model.Store) -> str | None:
         raise StoreError(f"store.redis: {where} holds no text") from None
     if not url.strip():
         raise StoreError(f"store.redis: {where} is empty or not set")
-    if not is_redis(url.strip()):
-        raise StoreError(f"store.redis: {where} doesn't hold {REDIS_WORDS}")
+    if (problem := redis.problem(url.strip())) is not None:
+        raise StoreError(f"store.redis: {where}: {problem}")
     return url.strip()

@@ -80,7 +80,8 @@ class Window:
 
     def tokens_reset(self, now: int) -> int:
         """Give the time until no token counts any more."""
-        return self._entries[-1].at + MINUTE - now if self.tokens else 0
+        newest = next((entry.at for entry in reversed(self._entries) if entry.tokens), now - MINUTE)
+        return newest + MINUTE - now
 
     def wait_for_request(self, limit: int, now: int) -> int:
         """Give the time until one more request fits; 0 if it does now."""

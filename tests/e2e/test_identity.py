@@ -129,8 +129,11 @@ def test_a_certificate_with_one_identity_is_a_workload_that_policies_bind(mutual
         ("spiffe://other.example/ns/shop/sa/cart",),
         ("spiffe://mesh.example/shop/cart",),
         ("https://mesh.example/ns/shop/sa/cart",),
+        (f"{CART},x",),
+        (f"https://other.example,{CART}",),
+        ("spiffe://mesh.example/ns/../sa/cart",),
     ],
-    ids=["none", "two", "another trust domain", "another form", "no SPIFFE"],
+    ids=["none", "two", "another trust domain", "another form", "no SPIFFE", "a comma", "a comma before", "dots"],
 )
 def test_a_certificate_that_proves_no_single_workload_is_a_401(
     mutual: Gateway, mesh: Mesh, uris: tuple[str, ...]

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
 from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, until
-from e2e.keys import bearer, usage, write_keys
+from e2e.keys import bearer, key_of, usage, write_keys
 from e2e.raw import RawClient
 from redis_server import MISSING, RedisServer, lacks_redis
 
@@ -76,6 +77,18 @@ def settled(gateway: Gateway, key: str, requests: int = 1) -> dict[str, Any]:
         return row if row["requests"] >= requests else {}
 
     return until(found)
+
+
+def test_of_two_key_headers_ours_counts_and_two_of_ours_are_refused(limited: Gateway) -> None:
+    def models(api_key: str, x_api_key: str) -> set[str]:
+        options: dict[str, Any] = {"base_url": limited.url + "/v1", "default_headers": {"x-api-key": x_api_key}}
+        with openai.OpenAI(api_key=api_key, max_retries=0, **options) as client:
+            return {model.id for model in client.models.list()}
+
+    assert "solo" in models(key_of("free"), "sk-ant-someone-elses")
+    assert "solo" in models("sk-someone-elses", key_of("free"))
+    with pytest.raises(openai.AuthenticationError, match="two different API keys"):
+        models(key_of("free"), key_of("batch"))
 
 
 def test_requests_a_minute_are_exact_across_workers(limited: Gateway, provider: Provider) -> None:

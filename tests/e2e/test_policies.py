@@ -118,9 +118,32 @@ def test_effort_is_capped_by_the_strictest_also_when_none_was_asked(
     assert sent == msgspec.json.decode(provider.requests[0].body).get("reasoning_effort")
 
 
-def test_denied_inputs_are_a_403(ruled: Gateway) -> None:
-    messages = [{"role": "user", "content": [IMAGE]}]
+@pytest.mark.parametrize("stream", [False, True])
+def test_other_words_for_effort_are_capped_too(ruled: Gateway, provider: Provider, stream: bool) -> None:
+    asked: dict[str, Any] = {"reasoning": {"effort": "high"}, "thinking": {"type": "enabled", "budget_tokens": 60_000}}
+    assert 200 == chat(ruled, "calm", stream=stream, **asked).status_code
+    assert 200 == chat(ruled, "free", stream=stream, **asked).status_code
+    capped, free = (msgspec.json.decode(request.body) for request in provider.requests)
+    assert ({"effort": "medium"}, 8192) == (capped["reasoning"], capped["thinking"]["budget_tokens"])
+    assert asked == {field: free[field] for field in asked}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        IMAGE,
+        {"type": "image_url", "image_url": {"url": "https://x.test/a.pdf"}},
+        {"type": "image_file", "image_file": {"file_id": "f"}},
+        {"type": "IMAGE_URL", "image_url": {"url": "https://x.test/a"}},
+        {"image_url": {"url": "https://x.test/a"}},
+        {"type": "file", "file": {"filename": "a.txt", "file_id": "f"}},
+    ],
+    ids=["declared", "another ending", "unknown type", "capitals", "no type", "a file's id"],
+)
+def test_denied_inputs_are_a_403_under_whatever_name(ruled: Gateway, provider: Provider, part: dict[str, Any]) -> None:
+    messages = [{"role": "user", "content": [part]}]
     denied(chat(ruled, "blind", messages=messages), "blind")
+    assert not provider.requests
     assert 200 == chat(ruled, "blind").status_code
     assert 200 == chat(ruled, "free", messages=messages).status_code
 

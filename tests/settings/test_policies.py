@@ -92,6 +92,10 @@ WRONG = {
         [f"line 1: [0].effort.max: expected one of {LEVELS}, not huge"],
     ),
     "no level": ("[{name: a, match: {}, effort: {}}]", ["line 1: [0].effort.max: missing; it has no default"]),
+    "text as an input": (
+        "[{name: a, match: {}, inputs: {deny: [text]}}]",
+        ["line 1: [0].inputs.deny[0]: every request is text; to let none through, deny the models"],
+    ),
     "no such input": (
         "[{name: a, match: {}, inputs: {deny: [smell]}}]",
         ["line 1: [0].inputs.deny[0]: expected one of text, image, pdf, audio or video, not smell"],

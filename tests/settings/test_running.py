@@ -96,7 +96,7 @@ WRONG = {
         "store",
         "{redis: 'http://:secret@b'}",
         (
-            "redis: expected a URL that begins with redis://, rediss:// or unix:/,"
+            "redis: expected a URL that begins with redis://, rediss:// or unix:///,"
             " or {env: NAME} or {file: PATH} where one is"
         ),
     ),

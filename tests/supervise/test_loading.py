@@ -80,6 +80,15 @@ def test_a_limit_in_usd_needs_prices(tmp_path: Path) -> None:
     assert problem.startswith("zurelay.yaml: models.m.price: missing; the key team limits USD")
 
 
+def test_problems_between_the_files_are_told_at_once(tmp_path: Path) -> None:
+    keys = KEYS.replace("}]", ", limits: {usd_per_day: 1}, models: [none]}]")
+
+    price, model = told(write(tmp_path, CLOSED, keys=keys))
+
+    assert price.startswith("zurelay.yaml: models.m.price: missing")
+    assert model.startswith("keys.yaml: keys.team.models: no model is called none")
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

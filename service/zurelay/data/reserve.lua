@@ -9,8 +9,9 @@
 --          a refusal: [scope, limit (1 requests, 2 tokens, 3 day, 4 month), used, rest of used, wait (-1: never; for money 1: for requests under way)]
 --          a standing: [scope, limit (1 or 2), used, reset]
 --
--- For a scope S: r:S list of the requests' times; t:S sorted set of ids by time, w:S hash of id -> tokens, and `sum`;
+-- For a scope S: q:S sorted set of the requests' ids by time; t:S sorted set of ids by time, w:S hash of id -> tokens, and `sum`;
 -- u:S:PERIOD hash of the money spent (micro, rest), held (held_micro, held_rest), and `h:ID` -> [micro, rest] of each.
+-- x:ID stands for a request that was given up: it holds nothing, however late it comes.
 -- Money is in whole millionths of a USD and a rest in 1e-18, which stay exact where one number would not.
 
 local MINUTE, SECOND, KEPT, REST = 60000000, 1000000, 120, 1000000000000
@@ -25,18 +26,20 @@ local function number(text)
   return tonumber(text or 0)
 end
 
+-- What seems to come from the future counts from now.
+local function turn_back(key)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%.0f', now), '+inf')) do
+    redis.call('ZADD', key, now, id)
+  end
+end
+
 -- The requests that count, after those of a minute ago are gone. A time in the future: the clock went back.
 local function requests_in(key)
-  local newest = redis.call('LINDEX', key, -1)
+  local newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
   if not newest then return 0 end
-  local over = now - MINUTE
-  while number(redis.call('LINDEX', key, 0) or now) <= over do redis.call('LPOP', key) end
-  local at = -1
-  while number(redis.call('LINDEX', key, at)) > now do
-    redis.call('LSET', key, at, now)
-    at = at - 1
-  end
-  return redis.call('LLEN', key)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - MINUTE)
+  if number(newest) > now then turn_back(key) end
+  return redis.call('ZCARD', key)
 end
 
 local function tokens_in(times, weights)
@@ -48,18 +51,14 @@ local function tokens_in(times, weights)
     redis.call('HDEL', weights, id)
     redis.call('ZREM', times, id)
   end
-  if number(newest) > now then
-    for _, id in ipairs(redis.call('ZRANGEBYSCORE', times, '(' .. string.format('%.0f', now), '+inf')) do
-      redis.call('ZADD', times, now, id)
-    end
-  end
+  if number(newest) > now then turn_back(times) end
   return number(redis.call('HGET', weights, 'sum'))
 end
 
 local function wait_for_request(key, used, limit)
   local excess = used + 1 - limit
   if excess <= 0 then return 0 end
-  return number(redis.call('LINDEX', key, excess - 1)) + MINUTE - now
+  return number(redis.call('ZRANGE', key, excess - 1, excess - 1, 'WITHSCORES')[2]) + MINUTE - now
 end
 
 local function wait_for_tokens(times, weights, used, needed, limit)
@@ -124,7 +123,7 @@ local function check(place, scope, tokens, micro, rest, periods)
   local found = {}
   local times, weights = prefix .. 't:' .. scope[1], prefix .. 'w:' .. scope[1]
   if scope[3] then
-    local key = prefix .. 'r:' .. scope[1]
+    local key = prefix .. 'q:' .. scope[1]
     local used = requests_in(key)
     local wait = wait_for_request(key, used, scope[3])
     if wait ~= 0 then found[#found + 1] = { place, 1, used, 0, wait } end
@@ -154,8 +153,8 @@ end
 
 local function take(scope, id, tokens, micro, rest, periods)
   if scope[3] then
-    local key = prefix .. 'r:' .. scope[1]
-    redis.call('RPUSH', key, now)
+    local key = prefix .. 'q:' .. scope[1]
+    redis.call('ZADD', key, now, id)
     redis.call('EXPIRE', key, KEPT)
   end
   if scope[4] then
@@ -175,24 +174,37 @@ local function take(scope, id, tokens, micro, rest, periods)
   end
 end
 
+-- When the newest came that used any tokens.
+local function newest_in(times, weights)
+  local from = 0
+  while true do
+    local some = redis.call('ZREVRANGE', times, from, from + 9, 'WITHSCORES')
+    if #some == 0 then return now - MINUTE end
+    for at = 1, #some, 2 do
+      if number(redis.call('HGET', weights, some[at])) > 0 then return number(some[at + 1]) end
+    end
+    from = from + 10
+  end
+end
+
 local function standing(place, scope, found)
   if scope[3] then
-    local key = prefix .. 'r:' .. scope[1]
+    local key = prefix .. 'q:' .. scope[1]
     local used = requests_in(key)
-    local reset = used > 0 and number(redis.call('LINDEX', key, -1)) + MINUTE - now or 0
+    local reset = used > 0 and number(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) + MINUTE - now or 0
     found[#found + 1] = { place, 1, used, reset }
   end
   if scope[4] then
-    local times = prefix .. 't:' .. scope[1]
-    local used = tokens_in(times, prefix .. 'w:' .. scope[1])
-    local newest = redis.call('ZRANGE', times, -1, -1, 'WITHSCORES')[2]
-    found[#found + 1] = { place, 2, used, used > 0 and number(newest) + MINUTE - now or 0 }
+    local times, weights = prefix .. 't:' .. scope[1], prefix .. 'w:' .. scope[1]
+    local used = tokens_in(times, weights)
+    found[#found + 1] = { place, 2, used, used > 0 and newest_in(times, weights) + MINUTE - now or 0 }
   end
 end
 
 local function serve(request)
   local id, tokens, micro, rest, scopes = request[1], request[2], request[3], request[4], request[7]
   local periods = { request[5], request[6] }
+  if redis.call('EXISTS', prefix .. 'x:' .. id) == 1 then return { 0, now, {}, {} } end
   local granted, refusals, standings, fitting = 1, {}, {}, {}
   for place, scope in ipairs(scopes) do
     local found = check(place, scope, tokens, micro, rest, periods)

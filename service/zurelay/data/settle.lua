@@ -4,7 +4,8 @@
 -- ARGV[1]  the time in microseconds; 0: this server's
 -- ARGV[2]  the batch's id
 -- ARGV[3]  as JSON: { closed: [[id, day, month, reserved, used, [scope, ...]], ...],
---          released: [[id, day, month, [scope, ...]], ...], spent: [[scope, period, micro, rest], ...], usage: [[day, field, count], ...] }; amounts and counts are text;
+--          released: [[id, day, month, [scope, ...]], ...], given_up: the same,
+--          spent: [[scope, period, micro, rest], ...], usage: [[day, field, count], ...] }; amounts and counts are text;
 --          of money, a second field and its count: the rest
 -- The keys are described in reserve.lua. usage:DAY is a hash of [key, workload, model, what is counted] -> sum; usage a
 -- sorted set of the days.
@@ -42,6 +43,15 @@ local function correct(scope, id, reserved, used)
   end
 end
 
+local function forget_tokens(scope, id)
+  local times, weights = prefix .. 't:' .. scope, prefix .. 'w:' .. scope
+  local tokens = redis.call('HGET', weights, id)
+  if not tokens then return end
+  redis.call('HINCRBY', weights, 'sum', 0 - tonumber(tokens))
+  redis.call('HDEL', weights, id)
+  redis.call('ZREM', times, id)
+end
+
 local function let_go(scope, id, period)
   local key = prefix .. 'u:' .. scope .. ':' .. period
   local held = redis.call('HGET', key, 'h:' .. id)
@@ -66,6 +76,17 @@ for _, released in ipairs(batch.released) do
   for _, scope in ipairs(released[4]) do
     let_go(scope, released[1], released[2])
     let_go(scope, released[1], released[3])
+  end
+end
+-- Whether these hold anything nobody was told; nor whether they are still to come.
+for _, request in ipairs(batch.given_up) do
+  local id = request[1]
+  redis.call('SET', prefix .. 'x:' .. id, 1, 'EX', KEPT)
+  for _, scope in ipairs(request[4]) do
+    redis.call('ZREM', prefix .. 'q:' .. scope, id)
+    forget_tokens(scope, id)
+    let_go(scope, id, request[2])
+    let_go(scope, id, request[3])
   end
 end
 for _, spent in ipairs(batch.spent) do

@@ -42,7 +42,7 @@ def policy(at: At, facts: Facts) -> Policy:
             "models": _names(facts.names.model_glob),
             "providers": _names(facts.names.provider_glob),
             "effort": lambda child: struct(child, _Effort, {"max": choice(Effort)}).max,
-            "inputs": lambda child: frozenset(struct(child, _Inputs, {"deny": each(choice(Input))}).deny),
+            "inputs": lambda child: frozenset(struct(child, _Inputs, {"deny": each(_input)}).deny),
             "limits": usage_limits,
             "smart_routing": flag,
             "shadow": flag,
@@ -52,6 +52,16 @@ def policy(at: At, facts: Facts) -> Policy:
         if key in found.values:
             found.values[field] = found.values.pop(key)
     return found.build(Policy)
+
+
+_kind = choice(Input)
+
+
+def _input(at: At) -> Input:
+    found = _kind(at)
+    if found is Input.TEXT:
+        raise at.wrong("every request is text; to let none through, deny the models")
+    return found
 
 
 def _match(at: At) -> Match:

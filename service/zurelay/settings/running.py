@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Any
 
 from zurelay.model import Keep, Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
 from zurelay.settings.facts import Facts
 from zurelay.settings.places import At, Found, Reader, each, struct
+from zurelay.settings.redis import redis_url
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
 from zurelay.settings.secrets import secret
 from zurelay.settings.urls import url
@@ -18,8 +18,6 @@ from zurelay.yamlnodes import Scalar, Table
 _BODY = size(1 << 10, 1 << 30)  # Envoy counts its buffers in 32 bits
 _ALL_BODIES = size(1 << 10, 1 << 40)
 _WORKERS = integer(1, 128)
-_REDIS = re.compile(r"(?:rediss?://|unix:/)[^\s]+")
-REDIS_WORDS = "a URL that begins with redis://, rediss:// or unix:/"
 
 
 def streaming(at: At) -> Streaming:
@@ -39,24 +37,12 @@ def store(at: At, facts: Facts) -> Store:
         at.note("names two stores; keep sqlite or redis")
     readers: dict[str, Reader[Any]] = {"sqlite": text, "on_failure": choice(OnFailure)}
     secreted = isinstance(at.key("redis").node, Table) if isinstance(at.node, Table) else False
-    found = Found(at, readers | {"redis": (lambda child: secret(child, facts)) if secreted else _redis})
+    found = Found(at, readers | {"redis": (lambda child: secret(child, facts)) if secreted else redis_url})
     if "redis" in found.values:
         found.values["sqlite"] = None
     if secreted and "redis" in found.values:
         found.values["redis_secret"] = found.values.pop("redis")
     return found.build(Store)
-
-
-def _redis(at: At) -> str:
-    written = text(at)
-    if not is_redis(written):
-        raise at.wrong(f"expected {REDIS_WORDS}, or {{env: NAME}} or {{file: PATH}} where one is")
-    return written
-
-
-def is_redis(url: str) -> bool:
-    """Tell whether this is the URL of a Redis."""
-    return bool(_REDIS.fullmatch(url))
 
 
 def workers(at: At) -> int | None:

@@ -34,11 +34,12 @@ def url(at: At) -> Url:
         raise at.wrong("its path holds a character that a URL can't; write it percent-encoded")
     if path.endswith(_ENDPOINTS):
         raise at.wrong("names an endpoint; end it before /chat/completions or /messages")
-    host, port = _host_and_port(at, authority)
+    host, port = host_and_port(at, authority)
     return Url(scheme=scheme.lower(), host=host, port=port or _PORTS[scheme.lower()], path=path)
 
 
-def _host_and_port(at: At, authority: str) -> tuple[str, int | None]:
+def host_and_port(at: At, authority: str) -> tuple[str, int | None]:
+    """Take a host and its port apart; no message says any of it again."""
     parts = _AUTHORITY.fullmatch(authority)
     if not parts:
         raise at.wrong("its host is no name and no address; an IPv6 address stands in brackets")

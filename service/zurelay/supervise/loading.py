@@ -77,13 +77,14 @@ def load(path: Path, environ: Mapping[str, str], *, elsewhere: bool = False) -> 
         return Loaded(text=text, settings=resolve(found, base))
     keys_path = base / found.auth.keys
     keys_text = read(keys_path)
+    unpriced: tuple[Problem, ...] = ()
     try:
         keys = keysfile.parse(keys_text)
-        if unpriced := settings.unpriced(found, keys):
-            raise _problems(path, unpriced)
+        unpriced = settings.unpriced(found, keys)
         keys = keysfile.bind(keys, found)
     except SettingsError as error:
-        raise _problems(keys_path, error.problems) from None
+        others = tuple(problem for problem in error.problems if problem not in unpriced)
+        raise LoadError(_problems(path, unpriced).problems + _problems(keys_path, others).problems) from None
     return Loaded(text=text, keys_text=keys_text, settings=resolve(found, base), keys=keys)
 
 
