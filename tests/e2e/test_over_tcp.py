@@ -34,7 +34,7 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(msgspec.json.encode({"op": "configure", "config": config}) + b"\n")
         self.process.stdin.flush()
-        assert json.loads(self.process.stdout.readline()) == {"op": "configured", "problem": None, "counters": {}}
+        assert json.loads(self.process.stdout.readline()) == {"op": "configured", "problem": None, "samples": []}
 
     def stop(self) -> int:
         """Hang up, as a supervisor that ends; its exit status."""
