@@ -159,3 +159,7 @@ def test_what_cannot_be_obeyed_is_said(environ: dict[str, Any]) -> None:
 def test_an_endpoint_that_is_none_is_said(written: str) -> None:
     with pytest.raises(OtelError, match="no URL"):
         traces(OTEL_EXPORTER_OTLP_ENDPOINT=written)
+
+
+def test_its_variables_are_told_from_others() -> None:
+    assert {"OTEL_SERVICE_NAME": "z"} == otel.variables({"OTEL_SERVICE_NAME": "z", "OPENAI_API_KEY": "secret"})

@@ -55,6 +55,11 @@ class OtelError(Exception):
     """A variable that can't be obeyed: which, and what to do."""
 
 
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Take OpenTelemetry's variables out of an environment."""
+    return {name: value for name, value in environ.items() if name.startswith("OTEL_")}
+
+
 def export(telemetry: Telemetry, environ: Mapping[str, str]) -> Export | None:
     """Give what is to be sent; None where nothing is."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":

@@ -137,7 +137,7 @@ class Relaying:
         sent |= self._trace_headers()
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
-        return await EgressCall.open(self._worker.egress_socket, "/", sent, body)
+        return await EgressCall.open(self._worker.egress, "/", sent, body)
 
     def _trace_headers(self) -> dict[str, str]:
         """Give what a provider may know of the trace: the attempts stand below the relay's span, and so would it."""

@@ -2,8 +2,10 @@
 
 from zurelay.envoy.bootstrap import bootstrap
 from zurelay.envoy.clusters import KINDS, clusters
+from zurelay.envoy.elsewhere import Elsewhere, whole
 from zurelay.envoy.launch import command
-from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners
+from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners, message_limit
+from zurelay.envoy.manifests import envoy_gateway, istio
 from zurelay.envoy.runtime import (
     ADMIN_SOCKET,
     BOOTSTRAP_FILE,
@@ -13,7 +15,7 @@ from zurelay.envoy.runtime import (
     Runtime,
 )
 from zurelay.envoy.sds import secrets
-from zurelay.envoy.tracing import SPAN
+from zurelay.envoy.tracing import SPAN, is_collector
 
 __all__ = [
     "ADMIN_SOCKET",
@@ -25,10 +27,16 @@ __all__ = [
     "PEER_ADDRESS",
     "PEER_URIS",
     "SPAN",
+    "Elsewhere",
     "Runtime",
     "bootstrap",
     "clusters",
     "command",
+    "envoy_gateway",
+    "is_collector",
+    "istio",
     "listeners",
+    "message_limit",
     "secrets",
+    "whole",
 ]

@@ -13,12 +13,18 @@ from zurelay.otel import Export, Signal, Target
 
 SPAN = "x-zurelay-span"  # the request header in which the sidecar is told of Envoy's span: TRACE-SPAN, or - for none
 
+_COLLECTOR = "collector."  # how its cluster's name begins; those of routes have a slash, those of providers another end
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+
+
+def is_collector(cluster: str) -> bool:
+    """Tell a collector's cluster by its name: no plan needs it."""
+    return cluster.startswith(_COLLECTOR)
 
 
 def collector_name(target: Target) -> str:
     """Name the cluster of a collector; another place is another cluster."""
-    return f"collector.{hashlib.sha256(msgspec.json.encode((target.url, target.ca))).hexdigest()[:8]}"
+    return f"{_COLLECTOR}{hashlib.sha256(msgspec.json.encode((target.url, target.ca))).hexdigest()[:8]}"
 
 
 def collector(target: Target, authorities: str) -> dict[str, Any]:
