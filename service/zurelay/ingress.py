@@ -31,6 +31,7 @@ from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, err
 from zurelay.grpcwire.calls import Call
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
+from zurelay.limits import Reservation
 from zurelay.model import Endpoint
 from zurelay.paths import Page
 from zurelay.plan import Plan
@@ -136,8 +137,12 @@ class Ingress:
                     await self._wait_for_end(planned)
         finally:
             held.release()
-            if planned is not None and planned.reservation is not None:
-                self._worker.store.release(planned.reservation)
+            if planned is not None and holds(planned):
+                asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._give_back, planned.reservation)
+
+    def _give_back(self, reservation: Reservation) -> None:
+        """Let go of what nobody has settled by now. Not sooner: what another worker settles is to be seen first."""
+        self._worker.store.release(reservation)
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
