@@ -13,7 +13,7 @@ TESTABLE := $(VENV)/.testable
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format proto chart bench bench-peers clean
+.PHONY: help run test test-pod check format proto chart bench bench-peers clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,14 @@ run: $(RUNNABLE) ## set up, then run Envoy and the sidecar: the demo on http://1
 test: $(TESTABLE) ## set up, then run all tests; TESTS=tests/test_plan.py runs some
 	$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
-check: $(TESTABLE) ## find mistakes without running: ruff, its formatter, mypy
+test-pod: $(TESTABLE) ## build the image and live one pod's life with podman; needs root and Debian, or says why it is left out
+	$(BIN)/pytest --timeout=420 tests/pod/lifecycle.py
+
+check: $(TESTABLE) ## find mistakes: ruff, its formatter, mypy; and whether requests and chunks still cost what they did
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m bench.guard
 
 format: $(TESTABLE) ## write the code as the formatter wants it, and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
@@ -39,7 +43,7 @@ proto: $(TESTABLE) ## make the protobuf stubs again from proto/
 chart: $(TESTABLE) ## make the Helm chart's table of values and golden renders again
 	$(BIN)/python -m tools.chart
 
-bench: $(TESTABLE) ## measure latency, requests a second and CPU a chunk (ARGS=--quick: a minute)
+bench: $(TESTABLE) ## measure it beside Envoy alone and its peers: ten minutes (ARGS=--quick: one, without peers)
 	$(BIN)/python -m bench $(ARGS)
 
 bench-peers: $(TESTABLE) ## install LiteLLM and Portkey, to be measured beside it

@@ -10,14 +10,21 @@ import msgspec
 DIRECT = "the stub itself"
 ENVOY = "Envoy alone"
 ZURELAY = "zurelay"
+PASSTHROUGH = "zurelay, pass-through"
 LITELLM = "LiteLLM"
 PORTKEY = "Portkey"
 
 WHOLE = "whole answers"
 SHORT = "streams of 20 tokens"
 STREAMS = "streams"
+LARGE = "a request of 20 MB"
 MEMORY = "memory"
-_TITLES = (WHOLE, SHORT, STREAMS, MEMORY)
+START = "start"
+
+PACED, SATURATED, FLOODED = "2,000 a second", "saturated", "flooded"
+
+# One by one they stand in this order; the last are of gateways that differ in one setting.
+_TITLES = (WHOLE, SHORT, STREAMS, LARGE, MEMORY, START)
 
 
 class Quantity(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,10 +66,32 @@ class Figures:
         ]
 
 
+def of_servers(figures: Iterable[Figure]) -> list[Figure]:
+    """Choose what compares zurelay with other servers."""
+    return [figure for figure in figures if figure.quantity.title in _TITLES]
+
+
+def of_settings(figures: Iterable[Figure]) -> list[Figure]:
+    """Choose what compares zurelay with itself under other settings."""
+    return [figure for figure in figures if figure.quantity.title not in _TITLES]
+
+
 def quantities(figures: Iterable[Figure]) -> list[Quantity]:
     """List what was measured, each quantity once, by title and then as it was measured."""
     found = dict.fromkeys(figure.quantity for figure in figures)
-    return sorted(found, key=lambda quantity: _TITLES.index(quantity.title))
+    return sorted(found, key=lambda quantity: _place(quantity.title))
+
+
+def _place(title: str) -> int:
+    return _TITLES.index(title) if title in _TITLES else len(_TITLES)
+
+
+def median(figures: Iterable[Figure], title: str, name: str, target: str) -> float | None:
+    """Find a figure by its words; None where it wasn't measured."""
+    for figure in figures:
+        if (figure.quantity.title, figure.quantity.name, figure.target) == (title, name, target):
+            return figure.median
+    return None
 
 
 def ratio(figures: Iterable[Figure], quantity: Quantity, other: str) -> float | None:

@@ -29,8 +29,24 @@ def mebibytes(pids: Iterable[int]) -> float:
 
 def resident(status: str) -> int:
     """Read the resident memory, in KiB, from a /proc/PID/status."""
-    line = next((line for line in status.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0 kB")
+    return _kibibytes(status, "VmRSS")
+
+
+def _kibibytes(status: str, name: str) -> int:
+    """Read a size; a process that is ending has none."""
+    line = next((line for line in status.splitlines() if line.startswith(f"{name}:")), "x: 0 kB")
     return int(line.split()[1])
+
+
+def reset_peak(pids: Iterable[int]) -> None:
+    """Let `peak` count from now on (proc(5), clear_refs)."""
+    for pid in pids:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak(pids: Iterable[int]) -> float:
+    """Sum the most memory, in MiB, that processes had resident since the last `reset_peak`."""
+    return sum(_kibibytes(_read(pid, "status"), "VmHWM") for pid in pids) / 1024
 
 
 def children(parent: int) -> dict[int, str]:

@@ -83,12 +83,17 @@ async def output(*command: str) -> str:
     return text
 
 
+_given: set[int] = set()  # servers are started later: a port must not be given twice meanwhile
+
+
 def free_ports(count: int) -> list[int]:
-    """Ask the system for ports that nobody listens on."""
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    """Ask the system for ports that nobody listens on, and that were not given before."""
+    found: list[int] = []
+    while len(found) < count:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _given:
+            _given.add(port)
+            found.append(port)
+    return found

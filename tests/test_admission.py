@@ -86,7 +86,7 @@ def admit(
     **fields: Any,
 ) -> Plan:
     known = catalog(PRICED, store=nouns.Store(on_failure=on_failure))
-    worker = Worker(egress_socket="", egress_token="", workers=1, recorder=recorder or Notes(), ends=Once())
+    worker = Worker(egress="", egress_token="", workers=1, recorder=recorder or Notes(), ends=Once())
     worker.configure(known.settings, (), store)
     endpoint = fields.pop("endpoint", Endpoint.CHAT)
     return asyncio.run(admission.admit(worker, known, request(endpoint, **fields), plan(endpoint=endpoint), scopes))

@@ -1,4 +1,5 @@
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from zurelay import keysfile
 from zurelay.cli import main
+from zurelay.cli_parts import address
 
 DIGEST = "0" * 64
 GOOD = """\
@@ -53,6 +55,7 @@ def test_commands_are_those_of_the_specification() -> None:
         "check",
         "explain",
         "simulate",
+        "envoy-config",
         "keys",
         "keys new",
         "keys list",
@@ -75,6 +78,23 @@ def test_a_command_line_that_is_not_understood_ends_with_2(arguments: list[str])
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert "Error: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ("0.0.0.0:8082", ("0.0.0.0", 8082)),
+        ("[::]:1", ("::", 1)),
+        ("localhost:65535", ("localhost", 65535)),
+        *((bad, None) for bad in ("8082", ":8082", "a:", "a:0", "a:65536", "::1:80", "[a]:80", "a:8o", "[]:80")),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(value: str, read: tuple[str, int] | None) -> None:
+    if read is not None:
+        assert address(value) == read
+    else:
+        with pytest.raises(click.BadParameter, match=re.escape(repr(value))):
+            address(value)
 
 
 def test_a_good_configuration_is_told_so(tmp_path: Path) -> None:

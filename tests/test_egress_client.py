@@ -1,4 +1,4 @@
-"""The relay's client, against a real server on a Unix socket."""
+"""The relay's client, against a real server."""
 
 from __future__ import annotations
 
@@ -56,6 +56,21 @@ async def test_a_request_goes_out_whole_and_its_answer_comes_back(tmp_path: path
         End(clean=True),
     ]
     assert seen == ["POST / HTTP/1.1\r\nhost: egress\r\ncontent-length: 5\r\nx-a: é\r\n\r\n".encode(), b"hello"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+async def test_a_server_is_reached_by_host_and_port_too(host: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, host.strip("[]"), 0)
+    async with server:
+        call = await EgressCall.open(f"{host}:{server.sockets[0].getsockname()[1]}", "/", {}, b"")
+        events = await gathered(call)
+        call.close()
+    assert events[-1] == End(clean=True)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ class Silent:
 
 
 def worker(workers: int = 1) -> Worker:
-    return Worker(egress_socket="/nowhere", egress_token="t", workers=workers, recorder=Silent(), ends=Once())
+    return Worker(egress="/nowhere", egress_token="t", workers=workers, recorder=Silent(), ends=Once())
 
 
 def test_before_its_configuration_a_worker_is_starting() -> None:
@@ -269,7 +269,7 @@ async def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds
     workers = []
     for _ in range(2):
         ends = Claims(str(tmp_path / "ends"))
-        made = Worker(egress_socket="", egress_token="", workers=2, recorder=cast("Any", kept), ends=ends)
+        made = Worker(egress="", egress_token="", workers=2, recorder=cast("Any", kept), ends=ends)
         made.configure(catalog(model("first")).settings, (), cast("Any", kept))
         workers.append(made)
     for place, name in enumerate(order):
@@ -289,7 +289,7 @@ async def test_an_end_that_several_see_counts_once_and_the_first_ones_word_holds
 def test_the_price_is_that_of_the_plan_whatever_a_reload_made_of_the_model(tmp_path: pathlib.Path) -> None:
     kept = Ledger()
     ends = Claims(str(tmp_path / "ends"))
-    made = Worker(egress_socket="", egress_token="", workers=1, recorder=cast("Any", kept), ends=ends)
+    made = Worker(egress="", egress_token="", workers=1, recorder=cast("Any", kept), ends=ends)
     made.configure(catalog(model("another")).settings, (), cast("Any", kept))
     held = msgspec.structs.replace(plan(ONE), reservation=Reservation(day="2026-11-30"))
     made.finish(msgspec.structs.replace(ENDS["answered"], plan=decode(encode(held))))

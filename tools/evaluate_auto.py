@@ -1,10 +1,10 @@
 """How well Zurelay Auto classifies the examples of tests/fixtures/auto: by language, by kind, and what for what.
 
-    python tools/evaluate_auto.py [--wrong] [--benchmarks DIR]
+    python tools/evaluate_auto.py [--held-out] [--wrong] [--benchmarks DIR]
 
---wrong lists the misses. --benchmarks also measures APGR on DIR/{mmlu,gsm8k,mt_bench}.csv (prompt, weak, strong), as
-they are and without the format of multiple choice; the tables were learned from such files, so the honest figures
-are those of `tools/learn_auto.py --check`.
+--held-out takes the requests that nothing was learned from. --wrong lists the misses. --benchmarks also measures APGR
+on DIR/{mmlu,gsm8k,mt_bench}.csv (prompt, weak, strong), as they are and without the format of multiple choice;
+the tables were learned from such files, so the honest figures are those of `tools/learn_auto.py --check`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ SETS = ("mmlu", "gsm8k", "mt_bench")
 _PLACE = re.compile(r"\{\{([a-z0-9A-Z-]+)\}\}")
 
 
-def examples() -> list[dict[str, Any]]:
-    """The labelled requests; {{name}} in them stands for a text of materials.json."""
+def examples(name: str = "examples") -> list[dict[str, Any]]:
+    """The labelled requests of a file; {{name}} in them stands for a text of materials.json."""
     texts = json.loads((FIXTURES / "materials.json").read_text(encoding="utf-8"))
     written = {name: json.dumps(text, ensure_ascii=False)[1:-1] for name, text in texts.items()}
 
     def filled(line: str) -> str:
         return _PLACE.sub(lambda found: written[found[1]], line)
 
-    with (FIXTURES / "examples.jsonl").open(encoding="utf-8") as lines:
+    with (FIXTURES / f"{name}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(filled(line)) for line in lines]
 
 
@@ -100,10 +100,11 @@ def one_turn(text: str) -> dict[str, Any]:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--benchmarks", type=pathlib.Path)
     args = parser.parse_args()
-    rows = examples()
+    rows = examples("held-out" if args.held_out else "examples")
     found = [category(row["body"]).category.value for row in rows]
     right = [is_right(row, each) for row, each in zip(rows, found, strict=True)]
     print(f"{len(rows)} examples, {sum(right) / len(rows):.1%} right\n")

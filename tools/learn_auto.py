@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pathlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import evaluate_auto
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from zurelay.auto import ask, content, features, gap, lexicon, score
+from zurelay.auto import content, data, features, gap, lexicon, score
 from zurelay.auto.content import Role
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -42,13 +43,12 @@ BY_RULE = frozenset({"continue", "farewell", "aside", "agent", "tools"})
 GAP_SHARE = 0.85
 SET_WEIGHT = {"mmlu": 1.0, "gsm8k": 3.0, "mt_bench": 4.0}
 RIDGE, SYNTAX_SCALE, WORD_PROBLEM_SCALE, KEPT_WORDS = 15.0, 0.15, 2.0, 5000
-ASK_RIDGE, KEPT_ASKS = 0.35, 6000
+ASK_RIDGE, KEPT_ASKS = 0.25, 6000
 WORD_PROBLEM = ("commas", "subclause", "comparison", "order", "and")
 SYNTAX = (*gap.NAMES, *gap.GROUPS)
 
-# The trees see benchmarks too: around CENTRE, the higher the gap is estimated.
 TREES = {
-    "n_estimators": 30,
+    "n_estimators": 25,
     "max_depth": 6,
     "learning_rate": 0.2,
     "subsample": 0.6,
@@ -56,8 +56,18 @@ TREES = {
     "max_features": 0.15,
 }
 BAG = 3
-CENTRE, SLOPE, BENCH_SHARE = 0.7, 0.5, 0.6
+# Trees that tell exam questions, as benchmarks ask them, from what people ask otherwise.
+EXAM_TREES = {
+    "n_estimators": 30,
+    "max_depth": 4,
+    "learning_rate": 0.2,
+    "subsample": 0.7,
+    "min_samples_leaf": 5,
+    "max_features": 0.3,
+}
+EXAM_SHARE = 0.8
 BENCH_ROWS = {"mmlu": 1200, "gsm8k": 300, "mt_bench": 22}
+REPEATED = {"mmlu": 1, "gsm8k": 1, "mt_bench": 3}
 
 
 class Prompt(NamedTuple):
@@ -85,11 +95,8 @@ def benchmarks(folder: pathlib.Path) -> dict[str, list[Prompt]]:
     }
 
 
-def parts(text: str) -> Parts:
-    """Take a text apart as features.of does."""
-    asked = ask.instruction(text)
-    if lexicon.dense(lexicon.scripts(asked)) > ask.DENSE:
-        asked = ask.shortened(asked)
+def parts(asked: str) -> Parts:
+    """Take an ask apart as features.of does."""
     low = asked.lower()
     words = lexicon.split(low)
     near = lexicon.pairs(low)
@@ -97,9 +104,7 @@ def parts(text: str) -> Parts:
     numbers = features.numbers(asked)
     built = gap.syntax(asked, counts, len(words), numbers)
     problem = gap.is_word_problem(words, numbers)
-    return Parts(
-        words, [built[name] for name in SYNTAX], problem, frozenset(counts.keys() | features.marks(words, near))
-    )
+    return Parts(words, [built[name] for name in SYNTAX], problem, frozenset(features.tokens(words, near)))
 
 
 class GapModel:
@@ -135,7 +140,8 @@ class GapModel:
     def tables(self) -> dict[str, Any]:
         """What auto.json holds of it."""
         count = len(self.vectorizer.vocabulary_)
-        words = word_table(self.vectorizer, self.model.coef_, 0.004)
+        names = self.vectorizer.get_feature_names_out()
+        words = word_table(dict(zip(names, self.vectorizer.idf_, strict=True)), self.model.coef_[:count], 0.004)
         plain = self.model.coef_[count : count + len(SYNTAX)] / self.spread * SYNTAX_SCALE
         chosen = [SYNTAX.index(name) for name in WORD_PROBLEM]
         extra = self.model.coef_[count + len(SYNTAX) :] / self.spread[chosen] * SYNTAX_SCALE * WORD_PROBLEM_SCALE
@@ -151,20 +157,38 @@ class GapModel:
 
 
 class AskModel:
-    """Ridge regression of the examples' level on the words of their asks, in all languages at once."""
+    """Ridge regression of the examples' level on the tokens of their asks, in all languages at once."""
 
     def fit(self, asks: Sequence[frozenset[str]], levels: np.ndarray, weights: np.ndarray) -> AskModel:
-        """Fit, keep the heaviest words, fit again."""
-        first = TfidfVectorizer(analyzer=sorted).fit(asks)
-        model = Ridge(ASK_RIDGE).fit(first.transform(asks), levels, weights)
-        kept = heaviest(first.get_feature_names_out(), model.coef_, first.idf_, KEPT_ASKS)
-        self.vectorizer = TfidfVectorizer(analyzer=sorted, vocabulary=kept).fit(asks)
-        self.model = Ridge(ASK_RIDGE, fit_intercept=False).fit(self.vectorizer.transform(asks), levels - 1.0, weights)
+        """Fit, keep the heaviest tokens, fit again. Tokens left out keep their share of the length, as unknown ones."""
+        seen = Counter(token for ask in asks for token in ask)
+        rarity = {token: round(math.log((1 + len(asks)) / (1 + count)) + 1, 1) for token, count in seen.items()}
+        self.rarity = dict(sorted(rarity.items()))
+        first = Ridge(ASK_RIDGE).fit(self.design(asks), levels - 1.0, weights)
+        kept = heaviest(list(self.rarity), first.coef_, np.array(list(self.rarity.values())), KEPT_ASKS)
+        self.rarity = {token: self.rarity[token] for token in kept}
+        self.weight = Ridge(ASK_RIDGE, fit_intercept=False).fit(self.design(asks), levels - 1.0, weights).coef_
         return self
+
+    def design(self, asks: Sequence[frozenset[str]]) -> csr_matrix:
+        """One row an ask: the rarity of its known tokens over its length."""
+        place = {token: at for at, token in enumerate(self.rarity)}
+        row, column, value = [], [], []
+        for at, ask_ in enumerate(asks):
+            length = math.sqrt(sum(self.rarity.get(token, data.UNKNOWN) ** 2 for token in ask_)) or 1.0
+            for token in ask_ & place.keys():
+                row.append(at)
+                column.append(place[token])
+                value.append(self.rarity[token] / length)
+        return csr_matrix((value, (row, column)), shape=(len(asks), len(place)))
 
     def predict(self, asks: Sequence[frozenset[str]]) -> np.ndarray:
         """Levels above or below standard."""
-        return self.vectorizer.transform(asks) @ self.model.coef_
+        return self.design(asks) @ self.weight
+
+    def table(self) -> dict[str, str]:
+        """What auto.json holds of it."""
+        return word_table(self.rarity, self.weight, 0.02)
 
 
 def heaviest(words: Sequence[str], weights: np.ndarray, rarity: np.ndarray, count: int) -> list[str]:
@@ -173,14 +197,13 @@ def heaviest(words: Sequence[str], weights: np.ndarray, rarity: np.ndarray, coun
     return sorted(words[at] for at in np.argsort(-moved, kind="stable")[:count])
 
 
-def word_table(vectorizer: TfidfVectorizer, weights: np.ndarray, step: float) -> dict[str, str]:
+def word_table(rarity: Mapping[str, float], weights: np.ndarray, step: float) -> dict[str, str]:
     """Words under their rounded weight and rarity, the heaviest first, as auto.json holds them."""
     groups: dict[tuple[float, float], list[str]] = {}
-    for word, at in sorted(vectorizer.vocabulary_.items()):
-        rounded = (round(float(weights[at]) / step) * step, round(float(vectorizer.idf_[at]), 1))
-        groups.setdefault(rounded, []).append(word)
+    for (word, rare), weight in zip(rarity.items(), weights, strict=True):
+        groups.setdefault((round(float(weight) / step) * step, round(float(rare), 1)), []).append(word)
     ranked = sorted(groups, reverse=True)
-    return {f"{weight:+.3f} {rarity:.1f}": " ".join(groups[weight, rarity]) for weight, rarity in ranked}
+    return {f"{weight:+.3f} {rare:.1f}": " ".join(sorted(groups[weight, rare])) for weight, rare in ranked}
 
 
 def known_words(part: Parts) -> list[str]:
@@ -202,7 +225,7 @@ def featured(body: dict[str, Any]) -> tuple[dict[str, float], Parts]:
     """The features of a request's last user turn, and what the gap model reads of it."""
     read = content.read(body)
     turn = [turn for turn in read.turns if turn.role is Role.USER][-1]
-    return features.of(read, turn), parts(turn.text)
+    return features.of(read, turn), parts(features.asked_of(read, turn.text.strip()))
 
 
 class Learner:
@@ -250,20 +273,16 @@ class Learner:
 
     def fit_trees(
         self, own: np.ndarray, gaps: dict[str, np.ndarray], model: GapModel, chosen: dict[str, np.ndarray]
-    ) -> tuple[Bag, AskModel]:
-        """Fit the trees to some examples, and to some benchmark rows whose estimates came from other rows."""
+    ) -> tuple[Trees, AskModel]:
+        """Fit the trees to some examples, and those of exams to some benchmark rows beside them."""
         asks = self.fit_asks(own)
-        x = [self.filled(self.matrix[own], model.predict([self.parts[i] for i in own]), self.unseen_asks(own))]
-        y, w = [self.levels[own]], [self.weights[own]]
-        rows = sum(BENCH_ROWS.values())
+        x = self.filled(self.matrix[own], self.gaps(own, model), self.unseen_asks(own))
         random = np.random.RandomState(1)
+        bench = []
         for name, picked in chosen.items():
             few = random.permutation(picked)[: BENCH_ROWS[name]]
-            estimate = gaps[name]
-            x.append(self.bench_rows(name, few, estimate[few], asks))
-            y.append(CENTRE + SLOPE * (estimate[few] - estimate.mean()) / estimate.std())
-            w.append(np.full(len(few), BENCH_SHARE * len(own) / rows * (3.0 if name == "mt_bench" else 1.0)))
-        return Bag().fit(np.vstack(x), np.concatenate(y), np.concatenate(w)), asks
+            bench += [self.bench_rows(name, few, gaps[name][few], asks)] * REPEATED[name]
+        return Trees(self.names.index("english")).fit(x, self.levels[own], self.weights[own], np.vstack(bench)), asks
 
     def bench_rows(self, name: str, rows: np.ndarray, gaps: np.ndarray, asks: AskModel) -> np.ndarray:
         """Some rows of a benchmark with the learned features."""
@@ -272,8 +291,11 @@ class Learner:
 
     def own_rows(self, rows: np.ndarray, model: GapModel, asks: AskModel) -> np.ndarray:
         """Some examples with the learned features."""
-        seen = [self.parts[i] for i in rows]
-        return self.filled(self.matrix[rows], model.predict(seen), asks.predict([part.ask for part in seen]))
+        return self.filled(self.matrix[rows], self.gaps(rows, model), asks.predict([self.parts[i].ask for i in rows]))
+
+    def gaps(self, rows: np.ndarray, model: GapModel) -> np.ndarray:
+        """The gaps of some examples; 0 where features.of gives 0, since they aren't English."""
+        return model.predict([self.parts[i] for i in rows]) * self.matrix[rows, self.names.index("english")]
 
     def folds(self, seed: int) -> Iterator[dict[str, np.ndarray]]:
         """Five masks over each set: True is the fifth that is left out."""
@@ -292,20 +314,46 @@ class Learner:
         return found
 
 
-class Bag:
-    """A few boosted models with different draws; their mean is steadier than each."""
+class Trees:
+    """A few boosted models with different draws, whose mean is steadier than each, and one that tells exams."""
 
-    def fit(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Bag:
+    def __init__(self, english: int) -> None:
+        """`english` is the column that exams alone may look at: the benchmarks are English, the asks aren't."""
+        self.english = english
+
+    def fit(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, exams: np.ndarray) -> Trees:
         """Fit each with its own seed."""
-        self.members = [GradientBoostingRegressor(random_state=seed, **TREES).fit(x, y, weight) for seed in range(BAG)]
+        blind = x.copy()
+        blind[:, self.english] = 0.0
+        self.members = [
+            GradientBoostingRegressor(random_state=seed, **TREES).fit(blind, y, weight) for seed in range(BAG)
+        ]
+        both = np.vstack([x, exams])[:, :-2]
+        is_exam = np.repeat([0, 1], [len(x), len(exams)])
+        share = np.repeat([1 / len(x), EXAM_SHARE / len(exams)], [len(x), len(exams)]) * len(both)
+        self.exam = GradientBoostingClassifier(random_state=0, **EXAM_TREES).fit(both, is_exam, share)
         return self
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """The mean of all."""
-        return np.mean([member.predict(x) for member in self.members], axis=0) + score.GAP * x[:, -2]
+        """What score.raw gives."""
+        own = np.mean([member.predict(x) for member in self.members], axis=0)
+        exam = x[:, self.english] / (1 + np.exp(-score.SHARP * self.exam.decision_function(x[:, :-2])))
+        return own + exam * (score.CENTRE + score.SLOPE * x[:, -2] - own)
+
+    def tables(self) -> dict[str, Any]:
+        """What auto.json holds of it."""
+        stages = [stage for member in self.members for stage in member.estimators_[:, 0]]
+        base = np.mean([member.init_.constant_[0][0] for member in self.members])
+        prior = self.exam.init_.class_prior_
+        return {
+            "trees": [tree_table(stage.tree_, TREES["learning_rate"] / BAG) for stage in stages],
+            "base": round(float(base), 5),
+            "exam": [tree_table(stage.tree_, EXAM_TREES["learning_rate"]) for stage in self.exam.estimators_[:, 0]],
+            "exam_base": round(float(np.log(prior[1] / prior[0])), 5),
+        }
 
 
-def moves(x: np.ndarray, names: Sequence[str], model: Bag) -> dict[str, list[float]]:
+def moves(x: np.ndarray, names: Sequence[str], model: Trees) -> dict[str, list[float]]:
     """A linear model of the trees over the examples, to say what moved a score: mean and weight of each feature."""
     mean, spread = x.mean(0), x.std(0) + 1e-9
     line = Ridge(10.0).fit((x - mean) / spread, model.predict(x)).coef_ / spread
@@ -314,31 +362,22 @@ def moves(x: np.ndarray, names: Sequence[str], model: Bag) -> dict[str, list[flo
     return {names[at]: told[names[at]] for at in heaviest_first if names[at] in told}
 
 
-def tree_tables(model: Bag) -> dict[str, Any]:
-    """Trees in preorder, so that a node's left child is the next node; values include the learning rate."""
-    trees = []
-    for stage in [stage for member in model.members for stage in member.estimators_[:, 0]]:
-        nodes, order, todo = stage.tree_, [], [0]
-        while todo:
-            at = todo.pop()
-            order.append(at)
-            if nodes.children_left[at] >= 0:
-                todo += [nodes.children_right[at], nodes.children_left[at]]
-        place = {at: index for index, at in enumerate(order)}
-        leaf = [nodes.children_left[at] < 0 for at in order]
-        value = [
-            nodes.value[at][0][0] * TREES["learning_rate"] / BAG if end else nodes.threshold[at]
-            for at, end in zip(order, leaf, strict=True)
-        ]
-        trees.append(
-            [
-                [-1 if end else int(nodes.feature[at]) for at, end in zip(order, leaf, strict=True)],
-                [round(float(each), 4) for each in value],
-                [0 if end else place[nodes.children_right[at]] for at, end in zip(order, leaf, strict=True)],
-            ]
-        )
-    base = np.mean([member.init_.constant_[0][0] for member in model.members])
-    return {"trees": trees, "base": round(float(base), 5)}
+def tree_table(nodes: Any, rate: float) -> list[list[float]]:
+    """A tree in preorder, so that a node's left child is the next node; values include the learning rate."""
+    order, todo = [], [0]
+    while todo:
+        at = todo.pop()
+        order.append(at)
+        if nodes.children_left[at] >= 0:
+            todo += [nodes.children_right[at], nodes.children_left[at]]
+    place = {at: index for index, at in enumerate(order)}
+    leaf = [nodes.children_left[at] < 0 for at in order]
+    value = [nodes.value[at][0][0] * rate if end else nodes.threshold[at] for at, end in zip(order, leaf, strict=True)]
+    return [
+        [-1 if end else int(nodes.feature[at]) for at, end in zip(order, leaf, strict=True)],
+        [round(float(each), 4) for each in value],
+        [0 if end else place[nodes.children_right[at]] for at, end in zip(order, leaf, strict=True)],
+    ]
 
 
 def apgr(prompts: Sequence[Prompt], scores: np.ndarray) -> float:
@@ -369,7 +408,7 @@ def check(learner: Learner) -> None:
             out = groups == group
             trees, asks = learner.fit_trees(np.flatnonzero(~out), gaps, model, whole)
             guessed[out] = trees.predict(learner.own_rows(np.flatnonzero(out), model, asks))
-        found = np.digitize(guessed, (0.55, 1.35))
+        found = np.digitize(guessed, (score.FIRST, score.SECOND))
         right, far = float(np.mean(found == learner.levels)), int(np.sum(abs(found - learner.levels) == 2))
         english = float(np.mean((found == learner.levels)[languages == "en"]))
         print(f"examples, {title}: {right:.3f} right, English {english:.3f}, off by two {far}")
@@ -387,8 +426,8 @@ def learn(learner: Learner) -> dict[str, Any]:
     gaps, model = learner.out_of_fold_gaps(), learner.fit_gap(whole)
     trees, asks = learner.fit_trees(everything, gaps, model, whole)
     told = moves(learner.own_rows(everything, model, asks), learner.names, trees)
-    learned = {"features": learner.names, **tree_tables(trees), "moves": told, **model.tables()}
-    return {**learned, "asks": word_table(asks.vectorizer, asks.model.coef_, 0.02)}
+    learned = {"features": learner.names, **trees.tables(), "moves": told, **model.tables()}
+    return {**learned, "asks": asks.table()}
 
 
 def main() -> None:
@@ -422,9 +461,9 @@ def dump(tables: dict[str, Any]) -> str:
                 else:
                     inner.append(f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(held, ensure_ascii=False)}")
             lines.append(f"{json.dumps(key)}: {{\n  " + ",\n  ".join(inner) + "}")
-        elif key == "trees":
+        elif key in ("trees", "exam"):
             lines.append(
-                '"trees": [\n  ' + ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in value) + "]"
+                f'"{key}": [\n  ' + ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in value) + "]"
             )
         else:
             lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")

@@ -18,10 +18,10 @@ def main() -> None:
     command_line()
 
 
-def _worker(socket: str, egress_socket: str, workers: str) -> None:
+def _worker(address: str, egress: str, workers: str, ends: str) -> None:
     from zurelay import server  # noqa: PLC0415  # see above
 
-    server.main(socket, egress_socket, os.environ.pop(_TOKEN), int(workers))
+    server.main(address, egress, os.environ.pop(_TOKEN), int(workers), ends)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ class WholeProcessor:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._call.write(self._made_ready(message.request_body.body))
+                body = message.request_body.body
+                del message  # a large body is not to be held once more
+                await self._call.write(self._made_ready(body))
             elif message.HasField("response_headers"):
                 head = wire.head(message.response_headers)
                 self._read_plan(message)
@@ -123,7 +125,9 @@ class StreamProcessor(WholeProcessor):
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                await self._call.write(self._made_ready(message.request_body.body))
+                body = message.request_body.body
+                del message  # a large body is not to be held once more
+                await self._call.write(self._made_ready(body))
             elif message.HasField("response_headers"):
                 await self._hold(wire.head(message.response_headers))
                 return

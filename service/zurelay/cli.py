@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
+from zurelay.cli_envoy import envoy_config
 from zurelay.cli_keys import keys
-from zurelay.cli_parts import FILE, examples
+from zurelay.cli_parts import FILE, address, examples
 from zurelay.cli_usage import usage
 
 if TYPE_CHECKING:
-    from zurelay.supervise.supervisor import Options
+    from zurelay.supervise.starting import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _PORT = click.IntRange(1, 65535)
 _CONFIG_HELP = "The configuration file. Its changes are taken up within 5 seconds."
+
+_STATUS_HELP = "Tell the status here too, without Envoy: /livez, /readyz, /metrics, /drain."
 
 
 def _drain_option(function: F) -> F:
@@ -62,53 +65,93 @@ def up(**options: Any) -> None:
 
     Prints `zurelay is ready on URL` on standard output when it serves.
     """
-    from zurelay.supervise import supervisor
+    from zurelay.supervise import running, supervisor
 
-    supervisor.set_up_logging(as_json=False)
+    running.set_up_logging(as_json=False)
     sys.exit(supervisor.run_up(_options(options)))
 
 
-@main.command(epilog=examples("zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay"))
+@main.command(
+    epilog=examples(
+        "zurelay sidecar --config /etc/zurelay/zurelay.yaml --run-dir /run/zurelay",
+        "zurelay sidecar --config zurelay.yaml --listen 0.0.0.0:9000 --egress envoy.mesh:10001",
+    )
+)
 @click.option("--config", type=FILE, required=True, help=_CONFIG_HELP)
-@click.option("--run-dir", type=_DIRECTORY, required=True, help="The directory that Envoy and the sidecar share.")
+@click.option("--run-dir", type=_DIRECTORY, help="The directory that Envoy and the sidecar share.")
+@click.option("--listen", type=address, metavar="HOST:PORT", help="Serve gRPC here instead, for an Envoy elsewhere.")
+@click.option("--egress", type=address, metavar="HOST:PORT", help="With --listen: that Envoy's egress listener.")
+@click.option("--status-listen", type=address, metavar="HOST:PORT", help=_STATUS_HELP)
+@click.option(
+    "--envoy-memory",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    envvar="ZURELAY_ENVOY_MEMORY",
+    default=0,
+    help="What Envoy's container may use; or ZURELAY_ENVOY_MEMORY. Default: it shares ours.",
+)
+@click.option("--prepare", is_flag=True, help="Write Envoy's files and end, where Envoy would start first.")
 @_drain_option
-def sidecar(**options: Any) -> None:
+def sidecar(prepare: bool, listen: tuple[str, int] | None, egress: tuple[str, int] | None, **options: Any) -> None:
     """Run the sidecar alone, beside an Envoy of yours.
 
-    Both use the same run directory; Envoy is started with `--config-path RUN_DIR/bootstrap.json`. Provider keys and
-    certificates are Envoy's alone: that they are there can't be checked here.
+    Both use the same run directory; Envoy is started with `--config-path RUN_DIR/bootstrap.json`. With --listen there
+    is none: Envoy is anywhere, and `zurelay envoy-config` prints what it needs. Provider keys and certificates are
+    Envoy's alone: that they are there can't be checked here. Told to end, it drains, and serves until Envoy has ended.
     """
-    from zurelay.supervise import supervisor
+    from zurelay.supervise import running
 
-    supervisor.set_up_logging(as_json=True)
-    sys.exit(supervisor.run_sidecar(_options(options)))
+    if (options["run_dir"] is None) == (listen is None):
+        raise click.UsageError("either --run-dir, for an Envoy beside it, or --listen, for one elsewhere")
+    if (listen is None) != (egress is None):
+        raise click.UsageError("--listen and --egress go together: streams are relayed through Envoy's egress listener")
+    running.set_up_logging(as_json=True)
+    if listen is not None and egress is not None:
+        from zurelay.supervise import alone
+
+        sys.exit(alone.run_alone(_options(options), listen, egress))
+    from zurelay.supervise import sidecar as beside
+
+    sys.exit((beside.prepare if prepare else beside.run_sidecar)(_options(options)))
 
 
 def _options(given: dict[str, Any]) -> Options:
-    from zurelay.supervise.supervisor import Options
+    from zurelay.supervise.starting import Options
 
     return Options(**given)
 
 
-@main.command(epilog=examples("zurelay check zurelay.yaml", "zurelay check zurelay.yaml --json"))
+@main.command(
+    epilog=examples(
+        "zurelay check zurelay.yaml",
+        "zurelay check zurelay.yaml --json",
+        "zurelay check zurelay.yaml --envoy http://127.0.0.1:9901",
+        "zurelay check zurelay.yaml --envoy unix:/run/zurelay/admin.sock",
+    )
+)
 @click.argument("file", type=FILE)
+@click.option("--envoy", metavar="URL", help="Compare this Envoy's configuration too, by its admin interface.")
 @click.option("--json", "as_json", is_flag=True, help="Print {ok, problems: [{file, line, path, message}], warnings}.")
-def check(file: Path, as_json: bool) -> None:
+def check(file: Path, envoy: str | None, as_json: bool) -> None:
     """Print every problem of a configuration.
 
     Reads it with the file of the keys that it names; each problem comes with its line. Policies that match nothing are
-    told too; they stop nothing.
+    told too; they stop nothing. An Envoy's problems are what the sidecar needs of it and doesn't find.
     """
     import os
 
     from zurelay import policy, report
-    from zurelay.supervise import loading
+    from zurelay.supervise import admin, loading, offline
 
     try:
         loaded = loading.load(file, os.environ)
+        if envoy is not None:
+            offline.check_envoy(envoy, loaded)
     except loading.LoadError as error:
         report.problems(error.problems, as_json=as_json)
         sys.exit(1)
+    except admin.WrongUrlError as error:
+        raise click.UsageError(f"--envoy: {error}") from None
     report.good(file, loaded, policy.idle(loaded.settings, loaded.keys), as_json=as_json)
 
 
@@ -168,5 +211,6 @@ def simulate(host: str, port: int, token_pause: float | None) -> None:
     run(host, port, **({} if token_pause is None else {"token_pause": token_pause}))
 
 
+main.add_command(envoy_config)
 main.add_command(keys)
 main.add_command(usage)

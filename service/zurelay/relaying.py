@@ -128,7 +128,7 @@ class Relaying:
         sent["accept"] = "text/event-stream"
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
-        return await EgressCall.open(self._worker.egress_socket, "/", sent, body)
+        return await EgressCall.open(self._worker.egress, "/", sent, body)
 
     def _step(self, relay: Relay, events: list[Event]) -> list[Output]:
         now = self._loop.time()

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import msgspec
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +17,8 @@ from rich.text import Text
 from zurelay.model import Key
 from zurelay.problems import Problem
 from zurelay.supervise.loading import FileProblem, Loaded
+
+_WIDE = 1 << 20  # no line is folded
 
 
 def _console(*, errors: bool = False) -> Console:
@@ -29,6 +32,11 @@ def _json(value: Any) -> None:
 def value(found: Any) -> None:
     """Print a value as JSON that people read."""
     _json(found)
+
+
+def documents(found: Iterable[Any]) -> None:
+    """Print values as YAML documents."""
+    click.echo(yaml.safe_dump_all(found, sort_keys=False, width=_WIDE), nl=False)
 
 
 def lines(found: Iterable[Any]) -> None:

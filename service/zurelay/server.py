@@ -11,19 +11,18 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zurelay import keysfile, settings, stores
+from zurelay import envoy, keysfile, settings, stores
 from zurelay.claims import Claims
 from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.health import Health
 from zurelay.grpcwire.server import Server
 from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
-from zurelay.model import Key, Limits, Settings
+from zurelay.model import Key, Settings
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
@@ -34,16 +33,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("zurelay")
 
-# What comes with a body in one message: headers, the plan.
-_BESIDE_A_BODY = 2 << 20
-
 
 class Command(msgspec.Struct, kw_only=True):
-    """What the supervisor says. `config` and `keys` are the files' texts: all workers read the same ones."""
+    """What the supervisor says. `config` and `keys` are the files' texts: all workers read the same ones.
+
+    leave: say that others should be asked. finish: take no more calls; those under way have `seconds`.
+    """
 
     op: str
     config: str = ""
     keys: str = ""
+    seconds: float = 0
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -52,6 +52,7 @@ class Reply(msgspec.Struct, kw_only=True):
     op: str
     problem: str | None = None
     counters: dict[str, float] = {}
+    open: int = 0
 
 
 class WorkerServer:
@@ -60,7 +61,9 @@ class WorkerServer:
     def __init__(self, address: str, worker: Worker, recorder: LogRecorder) -> None:
         self._address = address
         self._worker = worker
+        self._processor = Processor(worker)
         self._recorder = recorder
+        self._finishing: asyncio.Task[None] | None = None
         self._health = Health()
         self._server: Server | GrpcioServer | None = None
         self._store: Store | None = None
@@ -84,8 +87,14 @@ class WorkerServer:
             self._worker.draining = True
             self._health.set(serving=False)
             return Reply(op="draining")
+        if command.op == "leave":
+            self._health.set(serving=False)
+            return Reply(op="leaving")
+        if command.op == "finish" and self._server is not None and not isinstance(self._server, Server):
+            self._finishing = asyncio.create_task(self._server.stop(command.seconds))
+            return Reply(op="finishing")
         if command.op == "report":
-            return Reply(op="report", counters=self._recorder.counters())
+            return Reply(op="report", counters=self._recorder.counters(), open=self._processor.open)
         return Reply(op="problem", problem=f"no such command: {command.op}")
 
     async def _configure(self, command: Command) -> Reply:
@@ -101,7 +110,7 @@ class WorkerServer:
         self._worker.configure(found, keys, self._store)
         if old is not self._store:
             await _close(old)
-        await self._listen(message_limit(found.limits))
+        await self._listen(envoy.message_limit(found.limits))
         self._health.set(serving=not self._worker.draining)
         return Reply(op="configured")
 
@@ -109,11 +118,11 @@ class WorkerServer:
         """Listen once there is a configuration: Envoy would ask a worker that isn't ready first of all."""
         if self._server is None:
             methods = [
-                *Processor(self._worker).methods(),
+                *self._processor.methods(),
                 *LogService(self._worker).methods(),
                 *self._health.methods(),
             ]
-            self._server = _transport(self._address, methods, limit)
+            self._server = _transport(self._address, methods, limit, shared=self._worker.workers > 1)
             await self._server.start(self._address)
         elif isinstance(self._server, Server):  # grpcio's is fixed
             self._server.limit = limit
@@ -125,18 +134,13 @@ class WorkerServer:
             self._place = stores.place(found.store)
 
 
-def _transport(address: str, methods: list[Method[Any]], limit: int) -> Server | GrpcioServer:
+def _transport(address: str, methods: list[Method[Any]], limit: int, *, shared: bool) -> Server | GrpcioServer:
     """Serve a Unix socket ourselves, HOST:PORT by grpcio (docs/decisions/0008)."""
     if "/" in address:
         return Server(methods, limit)
     from zurelay.grpcwire.over_grpcio import GrpcioServer  # noqa: PLC0415  # it takes longer to load than all the rest
 
-    return GrpcioServer(methods, limit)
-
-
-def message_limit(limits: Limits) -> int:
-    """Bound what one message of Envoy's may hold: a whole body, as large as it may get on its way, and the rest."""
-    return max(limits.request_body, limits.response_body) + _BESIDE_A_BODY
+    return GrpcioServer(methods, limit, shared=shared)
 
 
 async def _close(store: Store | None) -> None:
@@ -174,15 +178,9 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
-def main(address: str, egress_socket: str, egress_token: str, workers: int) -> None:
-    """Run one worker in this process."""
+def main(address: str, egress: str, egress_token: str, workers: int, ends: str) -> None:
+    """Run one worker in this process; `ends` is the file of the claims, which all workers share."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     recorder = LogRecorder(LogLines(sys.stderr.buffer))
-    worker = Worker(
-        egress_socket=egress_socket,
-        egress_token=egress_token,
-        workers=workers,
-        recorder=recorder,
-        ends=Claims(str(Path(egress_socket).with_name("ends"))),
-    )
+    worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder, ends=Claims(ends))
     asyncio.run(WorkerServer(address, worker, recorder).run())

@@ -21,6 +21,7 @@ class Processor:
     """Serves ExternalProcessor.Process for one worker."""
 
     def __init__(self, worker: Worker) -> None:
+        self.open = 0  # calls under way
         self._worker = worker
         self._phases: dict[str, Callable[[Call[wire.Request]], Awaitable[None]]] = {
             "ingress": lambda call: Ingress(worker, call).serve(),
@@ -36,7 +37,11 @@ class Processor:
         serve = self._phases.get(phase)
         if serve is None:
             raise CallError(Code.INVALID_ARGUMENT, f"no such phase: {phase}")
-        await serve(call)
+        self.open += 1
+        try:
+            await serve(call)
+        finally:
+            self.open -= 1
 
     async def _egress(self, call: Call[wire.Request]) -> None:
         """Give Envoy the plan that the relay sent along; whoever doesn't know the token is refused."""

@@ -194,12 +194,26 @@ def attempt_request(headers: Mapping[str, str]) -> bytes:
 
 
 def attempt_body(body: bytes) -> bytes:
-    """Answer an attempt's buffered request body with the provider's."""
-    response = _Response()
-    common = response.request_body.response
-    common.body_mutation.body = body
+    """Answer an attempt's buffered request body with the provider's.
+
+    Written around the body, as a message would copy a large one twice more: the numbers are ext_proc.proto's.
+    """
+    common = ext_proc_pb2.CommonResponse()
     _set_headers(common.header_mutation, {"content-length": str(len(body))})
-    return response.SerializeToString()
+    head = b""
+    for number, before in ((1, b""), (3, common.SerializeToString()), (1, b""), (3, b"")):
+        head = before + _tag(number, len(head) + len(body)) + head
+    return head + body
+
+
+def _tag(number: int, size: int) -> bytes:
+    """Begin a field of bytes (protobuf.dev, Encoding: length-delimited records)."""
+    written = bytearray((number << 3 | 2,))
+    while size > 0x7F:  # noqa: PLR2004  # seven bits a byte
+        written.append(size & 0x7F | 0x80)
+        size >>= 7
+    written.append(size)
+    return bytes(written)
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):

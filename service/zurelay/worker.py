@@ -90,14 +90,14 @@ class Held:
 class Worker:
     """The state that the processors share. Replaced piece by piece on reload, between two requests."""
 
-    def __init__(self, *, egress_socket: str, egress_token: str, workers: int, recorder: Recorder, ends: Ends) -> None:
+    def __init__(self, *, egress: str, egress_token: str, workers: int, recorder: Recorder, ends: Ends) -> None:
         self._ends = ends
-        self.egress_socket = egress_socket
+        self.egress = egress  # the egress listener: a socket's path, or HOST:PORT
         self.egress_token = egress_token
         self.recorder = recorder
         self.draining = False
         self.bodies = Bodies(0)
-        self._workers = workers
+        self.workers = workers
         self._aside: dict[str, float] = {}
         self._catalog: Catalog | None = None
         self._keys: KeyRing | None = None
@@ -113,7 +113,7 @@ class Worker:
         self.policies = Policies(settings.policies)
         self.identifier = Identifier(settings.identity)
         # Workers share the bound evenly; each can hold one body of the largest size.
-        self.bodies.resize(max(settings.limits.bodies_in_flight // self._workers, settings.limits.request_body))
+        self.bodies.resize(max(settings.limits.bodies_in_flight // self.workers, settings.limits.request_body))
 
     @property
     def catalog(self) -> Catalog:

@@ -15,7 +15,21 @@ LONG = "The meeting began with the accounts of the year. " * 30
         ("a short text is all ask", "What is this?\n\nIt was there.", "What is this?\n\nIt was there."),
         ("before the material", f"Summarise this.\n\n{LONG}", "Summarise this."),
         ("after the material", f"{LONG}\n\nWho spoke?", "Who spoke?"),
-        ("around the material", f"Read this.\n\n{LONG}\n\nWho spoke?", "Read this.\nWho spoke?"),
+        (
+            "around the material",
+            f"Summarise this.\n\n{LONG}\n\nExplain each name.",
+            "Summarise this.\nExplain each name.",
+        ),
+        ("a question after a greeting", f"Hello, here it is:\n\n{LONG}\n\nWho spoke?", "Who spoke?"),
+        (
+            "before code on the next line",
+            "List the names.\nfn a() { b(1); }\n" * 1 + "x = [1];\n" * 99,
+            "List the names.",
+        ),
+        ("after a line of dashes", f"Who spoke?\n---\n{LONG}", "Who spoke?"),
+        ("beside a tagged text", f"<text>\n{LONG}\n</text>\n\nWho spoke?", "Who spoke?"),
+        ("beside a quotation", 'Put into French: "Prove that the sum converges."', 'Put into French: ""'),
+        ("hardly more than a quotation", '"Prove that it converges."', '"Prove that it converges."'),
         ("code in a fence", f"Explain this.\n\n```python\n{LONG}\n```", "Explain this."),
         ("spaces are one", "What   is    this?", "What is this?"),
         ("nothing", "", ""),
@@ -37,6 +51,20 @@ def test_short_paragraphs_between_belong_to_the_ask() -> None:
     text = "\n\n".join(["Design a queue.", "It must survive a crash.", "Keep the order.", "x" * 800, "Explain why."])
 
     assert ask.instruction(text) == "Design a queue.\nIt must survive a crash.\nKeep the order.\nExplain why."
+
+
+@pytest.mark.parametrize(
+    ("system", "asked"),
+    [
+        ("Translate what you get.", "Translate what you get.\nhello"),
+        ("只翻译成英文。", "只翻译成英文。\nhello"),
+        ("You are a helpful assistant.", "hello"),
+        ("Translate what you get. " * 40, "hello"),
+        ("", "hello"),
+    ],
+)
+def test_a_short_order_in_the_system_prompt_belongs_to_the_ask(system: str, asked: str) -> None:
+    assert ask.standing(system, "hello") == asked
 
 
 def test_dense_scripts_are_cut_shorter() -> None:

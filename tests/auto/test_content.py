@@ -28,7 +28,7 @@ def turn(role: str, text: str, **more: Any) -> Turn:
         (
             "parts",
             [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
-            [turn("user", "a\nb")],
+            [turn("user", "a\n\nb")],
         ),
         (
             "an image",
@@ -107,7 +107,7 @@ def test_messages_become_turns(name: str, messages: list[Any], turns: list[Turn]
     [
         ({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}]}, "a\nb"),
         ({"system": "a", "messages": []}, "a"),
-        ({"system": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
+        ({"system": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\n\nb"),
         ({"system": {"a": 1}}, ""),
     ],
 )

@@ -25,7 +25,7 @@ def test_every_concept_of_the_word_lists_is_known() -> None:
 
 
 def test_every_tree_splits_on_a_known_feature_and_ends() -> None:
-    for tree in data.TABLES.trees:
+    for tree in data.TABLES.trees + data.TABLES.exam:
         sizes = {len(tree.feature), len(tree.threshold), len(tree.right)}
         assert len(sizes) == 1
         for node, feature in enumerate(tree.feature):
@@ -72,10 +72,16 @@ def test_weighed_words_carry_weight_and_rarity() -> None:
 
 
 def test_words_that_aren_t_known_lean_nowhere() -> None:
-    assert data.leanings({"qqqqxxxx": 3}) == (0.0, 0.0)
+    assert (data.leaning({"qqqqxxxx": 3}), data.asking({"qqqqxxxx"})) == (0.0, 0.0)
 
 
 def test_a_text_repeated_leans_as_itself() -> None:
-    known = next(word for word, shares in data.WEIGHED.items() if shares[0] and shares[2])
+    known = next(iter(data.KNOWN))
 
-    assert data.leanings({known: 1}) == pytest.approx(data.leanings({known: 7}))
+    assert data.leaning({known: 1}) == pytest.approx(data.leaning({known: 7}))
+
+
+def test_tokens_that_aren_t_known_make_an_ask_less_sure() -> None:
+    known = next(token for token, shares in data.ASKS.items() if shares[0])
+
+    assert abs(data.asking({known, "qqqqx"})) < abs(data.asking({known}))

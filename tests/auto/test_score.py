@@ -1,11 +1,13 @@
 """The walk over the trees."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zurelay.auto import content, features, score
-from zurelay.auto.data import TABLES
+from zurelay.auto.data import TABLES, Tree
 from zurelay.model import Auto
 
 BLANK = features.of(content.Content(), content.Turn(role=content.Role.USER, text=""))
@@ -24,8 +26,13 @@ def test_the_sum_of_the_trees_is_taken_leaf_by_leaf() -> None:
             return at[node]
         return leaf(split, at, right, node + 1 if values[split[node]] <= at[node] else right[node])
 
-    leaves = [leaf(tree.feature, tree.threshold, tree.right, 0) for tree in TABLES.trees]
-    assert score.raw(found) == pytest.approx(TABLES.base + score.GAP * found["gap"] + sum(leaves))
+    def total(trees: tuple[Tree, ...]) -> float:
+        return sum(leaf(tree.feature, tree.threshold, tree.right, 0) for tree in trees)
+
+    own = TABLES.base + total(TABLES.trees)
+    exam = 1 / (1 + math.exp(-score.SHARP * (TABLES.exam_base + total(TABLES.exam))))
+    by_gap = score.CENTRE + score.SLOPE * found["gap"]
+    assert score.raw(found) == pytest.approx(own + exam * (by_gap - own), abs=score.HARDLY * 3)
 
 
 def test_the_default_thresholds_are_those_of_the_settings() -> None:

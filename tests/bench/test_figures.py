@@ -50,3 +50,15 @@ def test_a_percentile_is_a_value_that_was_measured() -> None:
     values = [float(value) for value in range(100, 0, -1)]
     assert (1.0, 51.0, 100.0) == tuple(figures.percentile(values, share) for share in (0, 0.5, 0.99))
     assert figures.percentile([7.0], 0.99) == 7.0
+
+
+def test_settings_are_told_apart_from_servers() -> None:
+    found = measured()
+    found.add(figures.Quantity(title="by workers", name="a second", unit="/s"), "2 workers", 1700)
+    assert {"by workers"} == {one.quantity.title for one in figures.of_settings(found.all())}
+    assert {figures.WHOLE} == {one.quantity.title for one in figures.of_servers(found.all())}
+
+
+def test_a_figure_is_found_by_its_words() -> None:
+    assert 1000 == figures.median(measured().all(), figures.WHOLE, "a second", figures.ZURELAY)
+    assert figures.median(measured().all(), figures.WHOLE, "a second", figures.PORTKEY) is None

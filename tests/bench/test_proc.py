@@ -29,3 +29,12 @@ def test_a_child_is_found_by_its_parent() -> None:
         found = proc.children(os.getpid())
         child.kill()
     assert "a word" in found[child.pid]
+
+
+def test_the_peak_of_memory_counts_from_its_reset_on() -> None:
+    pids = [os.getpid()]
+    large = bytearray(b"x" * (64 << 20))
+    with_it = proc.peak(pids)
+    del large
+    proc.reset_peak(pids)
+    assert proc.peak(pids) < with_it - 32

@@ -48,13 +48,17 @@ class Provider:
     """The simulated provider, on a thread with a loop of its own so that blocking clients can be tested."""
 
     def __init__(
-        self, ssl_context: ssl.SSLContext | None = None, host: str = "127.0.0.1", credential: str | None = None
+        self,
+        ssl_context: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        credential: str | None = None,
+        port: int = 0,
     ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = self._call(_made(Config(token_pause=0, credential=credential)))
-        self.port: int = self._call(self._server.start(host, 0, ssl_context))
+        self.port: int = self._call(self._server.start(host, port, ssl_context))
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)

@@ -23,9 +23,9 @@ from zurelay import envoy, settings
 class Worker:
     """One worker process, told what the supervisor would tell it."""
 
-    def __init__(self, address: str, egress: str, config: str) -> None:
+    def __init__(self, address: str, egress: str, ends: str, config: str) -> None:
         self.process = subprocess.Popen(
-            [*ZURELAY, "worker", address, egress, "1"],
+            [*ZURELAY, "worker", address, egress, "1", ends],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "ZURELAY_EGRESS_TOKEN": "token-of-this-test"},
@@ -34,7 +34,12 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(msgspec.json.encode({"op": "configure", "config": config}) + b"\n")
         self.process.stdin.flush()
-        assert json.loads(self.process.stdout.readline()) == {"op": "configured", "problem": None, "counters": {}}
+        assert json.loads(self.process.stdout.readline()) == {
+            "op": "configured",
+            "problem": None,
+            "counters": {},
+            "open": 0,
+        }
 
     def stop(self) -> int:
         """Hang up, as a supervisor that ends; its exit status."""
@@ -75,7 +80,7 @@ def url(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     (directory / envoy.BOOTSTRAP_FILE).write_text(over_tcp(envoy.bootstrap(runtime), grpc_port))
     (directory / envoy.CLUSTERS_FILE).write_text(envoy.clusters(read, runtime))
     (directory / envoy.LISTENERS_FILE).write_text(envoy.listeners(read, runtime))
-    worker = Worker(f"127.0.0.1:{grpc_port}", runtime.path(envoy.EGRESS_SOCKET), text)
+    worker = Worker(f"127.0.0.1:{grpc_port}", runtime.path(envoy.EGRESS_SOCKET), runtime.path("ends"), text)
     log = (directory / "envoy.log").open("wb")
     running = subprocess.Popen(envoy.command(binary(), runtime, 600), stdout=log, stderr=log)
     until(lambda: answers(f"http://127.0.0.1:{status_port}/healthz"))

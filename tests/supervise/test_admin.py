@@ -4,12 +4,15 @@ from pathlib import Path
 import pytest
 
 from zurelay import http1
-from zurelay.supervise.admin import Admin, AdminError
+from zurelay.supervise.admin import Admin, AdminError, WrongUrlError
 
 ANSWERS = {
     ("GET", "/stats?filter=%5Ea%7Cb%24"): 'a.text: "f00"\na.count: 3\nb.gauge: 0\n',
     ("GET", "/stats/prometheus?usedonly"): "envoy_x 1\n",
     ("POST", "/drain_listeners?graceful&inboundonly"): "OK\n",
+    ("GET", "/server_info"): "1",
+    ("GET", "/runtime"): "2",
+    ("GET", "/config_dump"): "3",
 }
 
 
@@ -46,3 +49,24 @@ async def test_a_refusal_says_what_envoy_said(socket: str) -> None:
 async def test_an_envoy_that_is_not_there_is_told_by_its_socket(tmp_path: Path) -> None:
     with pytest.raises(AdminError, match=r"admin.sock: .*No such file"):
         await Admin(str(tmp_path / "admin.sock")).metrics()
+
+
+async def test_it_tells_about_itself(socket: str) -> None:
+    assert await Admin(socket).about() == ["1", "2", "3"]
+
+
+async def test_it_is_reached_by_a_url_too(socket: str) -> None:
+    async def answer(request: http1.Request, reply: http1.Reply) -> None:
+        reply.whole(200, (), request.target.encode())
+
+    assert await Admin.at(f"unix:{socket}").metrics() == "envoy_x 1\n"
+    server = http1.Server(answer)
+    port = await server.listen("127.0.0.1", 0)
+    assert await Admin.at(f"http://127.0.0.1:{port}").ask("/stats") == "/stats"
+    await server.stop()
+
+
+@pytest.mark.parametrize("url", ["unix:", "https://a:1", "http://", "http://a:b", "http://a:1/x", "http://a?b", "a:1"])
+def test_a_url_that_leads_nowhere_is_refused(url: str) -> None:
+    with pytest.raises(WrongUrlError, match="is neither http://HOST:PORT nor unix:PATH"):
+        Admin.at(url)

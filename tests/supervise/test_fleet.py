@@ -212,6 +212,17 @@ async def test_draining_reaches_every_worker_and_those_to_come(fleet: Fleet) -> 
     await so(lambda: [member.counters["drains"] for member in fleet._members.values()] == [1, 1])
 
 
+async def test_workers_say_how_many_calls_are_under_way_and_finish_them(fleet: Fleet) -> None:
+    fleet.start("ok", "")
+    await serving(fleet)
+
+    await fleet.leave()
+    assert await fleet.open() == 6
+
+    await fleet.finish(5)
+    assert await fleet.open() == 0
+
+
 async def test_a_frozen_worker_can_not_be_drained_and_that_is_said(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -223,7 +234,7 @@ async def test_a_frozen_worker_can_not_be_drained_and_that_is_said(
     with caplog.at_level(logging.WARNING):
         await fleet.drain()
 
-    assert "worker 1 doesn't answer within 0.1 s: it can't be drained" in caplog.text
+    assert "worker 1 doesn't answer within 0.1 s: it can't be told to drain" in caplog.text
 
 
 async def test_stopping_ends_every_worker(fleet: Fleet) -> None:

@@ -10,7 +10,7 @@ from zurelay.supervise.rundir import RunDirectory
 
 @pytest.fixture(name="shape")
 def _shape(tmp_path: Path) -> Shape:
-    return Shape(home=tmp_path, authorities="/ca.pem", drain_seconds=1.0, open_files=20_000)
+    return Shape(home=tmp_path, authorities="/ca.pem", drain_seconds=1.0, open_files=20_000, heap=1 << 30)
 
 
 def made(tmp_path: Path, shape: Shape, extra: str = "") -> Instance:
@@ -38,13 +38,20 @@ def test_envoy_takes_no_more_clients_than_files_may_be_open(tmp_path: Path, shap
     assert made(tmp_path, shape).runtime.connections == 5_000
 
 
-@pytest.mark.parametrize(("memory", "heap"), [(512 << 20, 256 << 20), (64 << 30, 2 << 30)])
-def test_envoy_leaves_half_of_a_small_machine(
-    tmp_path: Path, shape: Shape, monkeypatch: pytest.MonkeyPatch, memory: int, heap: int
-) -> None:
-    monkeypatch.setattr(machine, "memory", lambda: memory)
+def test_envoys_heap_is_as_large_as_it_is_told(tmp_path: Path, shape: Shape) -> None:
+    assert made(tmp_path, shape).runtime.heap == 1 << 30
 
-    assert made(tmp_path, shape).runtime.heap == heap
+
+def test_prepared_files_are_those_that_it_would_start_with(tmp_path: Path, shape: Shape) -> None:
+    names = ("bootstrap.json", "clusters.json", "listeners.json")
+    made(tmp_path, shape).prepare()
+    prepared = [(tmp_path / name).read_text() for name in names]
+
+    instance = made(tmp_path, shape)
+    instance.prepare()
+
+    assert prepared == [(tmp_path / name).read_text() for name in names]
+    assert instance.fleet.pids == ()
 
 
 def test_a_worker_gets_no_provider_key_and_the_token_by_its_environment(
@@ -58,11 +65,13 @@ def test_a_worker_gets_no_provider_key_and_the_token_by_its_environment(
 
     assert "A_KEY" not in environ
     assert environ["OTHER"] == "kept"
+    assert environ["MALLOC_MMAP_THRESHOLD_"] == str(1 << 20)
     token = environ["ZURELAY_EGRESS_TOKEN"]
     assert len(token) >= 32
     assert token not in " ".join(command)
     assert token != another._launch(0)[1]["ZURELAY_EGRESS_TOKEN"]
-    assert command[-4:] == ["worker", f"{tmp_path}/worker-0.sock", f"{tmp_path}/egress.sock", str(instance.workers)]
+    assert command[-5:-2] == ["worker", f"{tmp_path}/worker-0.sock", f"{tmp_path}/egress.sock"]
+    assert command[-2:] == [str(instance.workers), f"{tmp_path}/ends"]
     assert home == str(tmp_path)
 
 

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,14 +6,12 @@ import httpx
 import pytest
 
 from zurelay import http1
-from zurelay.supervise import status as status_module
 from zurelay.supervise.admin import AdminError
-from zurelay.supervise.polling import until
 from zurelay.supervise.status import Status, exposition
 
 
 class World:
-    """Workers, rollout and Envoy in one; what is done to them is kept in order."""
+    """Workers, rollout, Envoy and drain in one; what is done to them is kept in order."""
 
     def __init__(self) -> None:
         self.size = 2
@@ -22,8 +19,9 @@ class World:
         self.serving = 2
         self.generation = 4
         self.wrong: list[str] = []
+        self.unlike: list[str] = []
         self.away = False
-        self.active = ["0"]
+        self.begun = False
         self.events: list[str] = []
 
     async def counters(self) -> dict[str, float]:
@@ -33,48 +31,33 @@ class World:
         return self.wrong
 
     async def metrics(self) -> str:
-        self.check()
-        return "envoy_x 1\n"
-
-    async def stats(self, pattern: str) -> dict[str, str]:
-        self.check()
-        active = self.active.pop(0) if len(self.active) > 1 else self.active[0]
-        self.events.append(f"{active} active")
-        assert pattern == r"^http\.ingress\.downstream_rq_active$"
-        return {"http.ingress.downstream_rq_active": active}
-
-    def check(self) -> None:
         if self.away:
             raise AdminError("away")
+        return "envoy_x 1\n"
+
+    async def run(self) -> bool:
+        self.events.append("drained")
+        return True
 
 
-class Workers(World):
-    async def drain(self) -> None:
-        self.events.append("workers drain")
+class Contract:
+    """The contract with Envoy, in which this is wrong."""
 
-
-class Envoy(World):
     def __init__(self, world: World) -> None:
-        self.__dict__ = world.__dict__
+        self._world = world
 
-    async def drain(self) -> None:
-        self.check()
-        self.events.append("envoy drains")
+    async def problems(self) -> list[str]:
+        return self._world.unlike
 
 
 @pytest.fixture(name="world")
-def _world(monkeypatch: pytest.MonkeyPatch) -> Workers:
-    monkeypatch.setattr(status_module, "_SETTLE", 0.01)
-    return Workers()
-
-
-def made(world: Workers, drain_seconds: float = 10.0) -> Status:
-    return Status(world, world, Envoy(world), {"applied": 2, "refused": 1}, drain_seconds)
+def _world() -> World:
+    return World()
 
 
 @pytest.fixture(name="client")
-async def _client(world: Workers, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    server = http1.Server(made(world).handle)
+async def _client(world: World, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    server = http1.Server(Status(world, world, Contract(world), world, world, {"applied": 2, "refused": 1}).handle)
     path = str(tmp_path / "status.sock")
     await server.listen_unix(path)
     async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=path), base_url="http://status") as client:
@@ -93,10 +76,12 @@ async def test_it_is_ready_when_workers_serve_and_envoy_agrees(client: httpx.Asy
     [
         ({"serving": 0}, "none of 2 workers serves yet"),
         ({"wrong": ["Envoy hasn't taken clusters.json"]}, "Envoy hasn't taken clusters.json"),
+        ({"unlike": ["Envoy is 1.39.0"]}, "Envoy is 1.39.0"),
+        ({"wrong": ["Envoy is away"], "unlike": ["and can't be asked"]}, "Envoy is away"),
     ],
 )
 async def test_it_says_why_it_is_not_ready(
-    client: httpx.AsyncClient, world: Workers, facts: dict[str, object], problem: str
+    client: httpx.AsyncClient, world: World, facts: dict[str, object], problem: str
 ) -> None:
     for name, value in facts.items():
         setattr(world, name, value)
@@ -106,7 +91,7 @@ async def test_it_says_why_it_is_not_ready(
     assert (answer.status_code, answer.json()) == (503, {"ready": False, "problems": [problem]})
 
 
-async def test_one_serving_worker_is_enough(client: httpx.AsyncClient, world: Workers) -> None:
+async def test_one_serving_worker_is_enough(client: httpx.AsyncClient, world: World) -> None:
     world.serving = 1
 
     assert (await client.get("/readyz")).status_code == 200
@@ -139,7 +124,7 @@ async def test_metrics_are_ours_and_envoys(client: httpx.AsyncClient) -> None:
     assert answer.text == METRICS + "envoy_x 1\n"
 
 
-async def test_metrics_are_ours_alone_while_envoy_is_away(client: httpx.AsyncClient, world: Workers) -> None:
+async def test_metrics_are_ours_alone_while_envoy_is_away(client: httpx.AsyncClient, world: World) -> None:
     world.away = True
 
     assert (await client.get("/metrics")).text == METRICS
@@ -157,7 +142,7 @@ async def test_metrics_are_ours_alone_while_envoy_is_away(client: httpx.AsyncCli
     ],
 )
 async def test_other_paths_and_methods_do_nothing(
-    client: httpx.AsyncClient, world: Workers, method: str, path: str, status: int, allow: str | None
+    client: httpx.AsyncClient, world: World, method: str, path: str, status: int, allow: str | None
 ) -> None:
     answer = await client.request(method, path)
 
@@ -166,68 +151,18 @@ async def test_other_paths_and_methods_do_nothing(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_draining_serves_what_is_under_way_before_workers_refuse(
-    client: httpx.AsyncClient, world: Workers, method: str
-) -> None:
-    world.active = ["2", "1", "0"]
-
+async def test_a_drain_is_answered_when_it_is_over(client: httpx.AsyncClient, world: World, method: str) -> None:
     answer = await client.request(method, "/drain")
 
     assert (answer.status_code, answer.json()) == (200, {"drained": True})
-    assert world.events == ["envoy drains", "2 active", "1 active", "0 active", "workers drain", "0 active"]
+    assert world.events == ["drained"]
 
 
-async def test_readiness_fails_as_soon_as_draining_begins(world: Workers) -> None:
-    world.active = ["1"]
-    status = made(world)
-    drain = asyncio.create_task(status.drain())
-    await asyncio.sleep(0)
+async def test_readiness_fails_as_soon_as_draining_begins(client: httpx.AsyncClient, world: World) -> None:
+    world.begun = True
 
-    assert await status.problems() == ["draining"]
-
-    world.active = ["0"]
-    assert await drain
-
-
-async def test_draining_twice_is_draining_once(world: Workers) -> None:
-    status = made(world)
-
-    assert all(await asyncio.gather(status.drain(), status.drain()))
-
-    assert world.events.count("envoy drains") == 1
-
-
-async def test_draining_goes_on_when_the_one_who_asked_leaves(world: Workers) -> None:
-    world.active = ["1"]
-    status = made(world)
-    asked = asyncio.create_task(status.drain())
-
-    async def under_way() -> bool:
-        return bool(world.events)
-
-    await until(under_way, 10)
-    asked.cancel()
-    await asyncio.wait({asked})
-
-    world.active = ["0"]
-
-    assert await status.drain()
-
-
-async def test_draining_ends_when_its_time_is_over(world: Workers) -> None:
-    world.active = ["1"]
-
-    assert not await made(world, drain_seconds=0.1).drain()
-
-    assert world.events[-1] == "workers drain"
-
-
-async def test_without_envoy_the_workers_drain_at_once(world: Workers) -> None:
-    world.away = True
-
-    assert not await made(world).drain()
-
-    assert world.events == ["workers drain"]
+    assert (await client.get("/readyz")).json() == {"ready": False, "problems": ["draining"]}
+    assert (await client.get("/livez")).json() == {"live": True}
 
 
 def test_metrics_of_one_name_stand_together() -> None:

@@ -8,6 +8,7 @@ SCRIPT = """
 import json, os, sys, time
 
 count = drains = 0
+calls = 3
 for line in sys.stdin:
     command = json.loads(line)
     reply = {"op": command["op"]}
@@ -28,8 +29,11 @@ for line in sys.stdin:
             sys.exit(0)
     if command["op"] == "drain":
         drains += 1
+    if command["op"] == "finish" and command["seconds"] == 5:
+        calls = 0
     if command["op"] == "report":
         count += 1
+        reply["open"] = calls
         reply["counters"] = {"reports": count, "drains": drains, os.environ.get("ZURELAY_TEST", "unset"): 1}
     print(json.dumps(reply), flush=True)
 """

@@ -28,13 +28,18 @@ _ORDER = (Category.SIMPLE, Category.STANDARD, Category.COMPLEX)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What Auto takes a request to be, and why. `floor` is what the rules are sure of at least."""
+    """What Auto takes a request to be. `floor` is what rules are sure of at least, `raised` those that raised it."""
 
     score: float
     category: Category
     features: dict[str, float]
-    reasons: tuple[str, ...]
+    raised: tuple[str, ...]
     floor: Category | None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The rules that raised the score, else the features that moved it. Only told on demand."""
+        return self.raised or score.reasons(self.features)
 
 
 def classify(content: Content, thresholds: tuple[float, float]) -> Verdict:
@@ -43,13 +48,13 @@ def classify(content: Content, thresholds: tuple[float, float]) -> Verdict:
     last = features.of(content, asked[-1])
     own = round(score.of(last), 4)
     floor, why = _floor(content, asked, last, category(own, thresholds), thresholds)
-    least = dict(zip(_ORDER, (0.0, *thresholds), strict=True))[floor] if floor else 0.0
+    least = (0.0, *thresholds)[_ORDER.index(floor)] if floor else 0.0
     final = min(1.0, max(own, least))
     return Verdict(
         score=final,
         category=category(final, thresholds),
         features=last,
-        reasons=why if final > own else score.reasons(last),
+        raised=why if final > own else (),
         floor=floor,
     )
 
@@ -66,6 +71,8 @@ def _floor(
     content: Content, asked: list[Turn], last: dict[str, float], own: Category, thresholds: tuple[float, float]
 ) -> tuple[Category | None, tuple[str, ...]]:
     """The highest category that a rule is sure of, and that rule."""
+    if len(content.turns) == 1 and len(content.turns[0].text) <= LONG and not content.turns[0].results:
+        return None, ()
     sure: list[tuple[Category, str]] = []
     if sum(len(turn.text) for turn in content.turns) > LONG:
         sure.append((Category.STANDARD, "long text"))

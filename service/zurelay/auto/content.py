@@ -120,7 +120,7 @@ def _text(content: Any, depth: int = 0) -> str:
 
 
 def _joined(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else "\n".join(text for text in texts if text)
+    return texts[0] if len(texts) == 1 else "\n\n".join(text for text in texts if text)
 
 
 def _asks_schema(body: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import pkgutil
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -43,6 +44,8 @@ class Tables(msgspec.Struct, frozen=True):
     features: tuple[str, ...]
     trees: tuple[Tree, ...]
     base: float
+    exam: tuple[Tree, ...]
+    exam_base: float
     moves: dict[str, tuple[float, float]]
     syntax: Syntax
     known: dict[str, str]
@@ -50,6 +53,9 @@ class Tables(msgspec.Struct, frozen=True):
 
 
 CUT = 8
+# Words of asks are cut shorter, so that more inflected forms are one; how rare a token counts that isn't listed.
+STEM = 5
+UNKNOWN = 4.5
 
 
 def load(raw: bytes) -> Tables:
@@ -57,24 +63,27 @@ def load(raw: bytes) -> Tables:
     return msgspec.json.decode(raw, type=Tables)
 
 
-def leanings(counts: Mapping[str, int]) -> tuple[float, float]:
-    """What the words of a text say of the gap, and of the category: two sums over the words that are known.
-
-    Each is weights times rarity over the length of the text in such words (tf-idf); one walk, as it is the hot path.
-    """
-    gap = gap_square = ask = ask_square = 0.0
-    for word in counts.keys() & WEIGHED.keys():
-        gap_share, gap_part, ask_share, ask_part = WEIGHED[word]
+def leaning(counts: Mapping[str, int]) -> float:
+    """What the words of a text say of the gap: weights times rarity over the text's length in known words (tf-idf)."""
+    total = square = 0.0
+    for word in counts.keys() & KNOWN.keys():
+        share, part = KNOWN[word]
         count = counts[word]
-        gap += count * gap_share
-        gap_square += count * count * gap_part
-        ask += ask_share
-        ask_square += ask_part
+        total += count * share
+        square += count * count * part
     # Rounded, since the order in which a set's floats are summed differs from one process to the next.
-    return (
-        round(gap / math.sqrt(gap_square), 6) if gap_square else 0.0,
-        round(ask / math.sqrt(ask_square), 6) if ask_square else 0.0,
-    )
+    return round(total / math.sqrt(square), 6) if square else 0.0
+
+
+def asking(tokens: AbstractSet[str]) -> float:
+    """What the tokens of an ask say of its category. Unknown ones count as rare: they make the sum less sure."""
+    known = tokens & ASKS.keys()
+    total, square = 0.0, UNKNOWN * UNKNOWN * (len(tokens) - len(known))
+    for token in known:
+        share, part = ASKS[token]
+        total += share
+        square += part
+    return round(total / math.sqrt(square), 6) if known else 0.0
 
 
 def weighed(listed: dict[str, str]) -> dict[str, tuple[float, float]]:
@@ -120,6 +129,5 @@ def by_pair(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, list[tu
 
 
 TABLES = load(pkgutil.get_data("zurelay", "data/auto.json") or b"")
-_NONE = (0.0, 0.0)
-_KNOWN, _ASKS = weighed(TABLES.known), weighed(TABLES.asks)
-WEIGHED = {word: (*_shares(_KNOWN.get(word, _NONE)), *_shares(_ASKS.get(word, _NONE))) for word in _KNOWN | _ASKS}
+KNOWN = {word: _shares(known) for word, known in weighed(TABLES.known).items()}
+ASKS = {token: _shares(known) for token, known in weighed(TABLES.asks).items()}

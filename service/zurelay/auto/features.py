@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from zurelay.auto import ask, gap, lexicon
 from zurelay.auto.content import Content, Turn
-from zurelay.auto.data import leanings
+from zurelay.auto.data import STEM, asking, leaning
 from zurelay.model import Input
 
 # Four kinds of concepts, by how much thought what they ask for takes.
@@ -59,34 +59,57 @@ _CODE_HEAD, _CODE_TAIL = 1500, 500
 def of(content: Content, turn: Turn) -> dict[str, float]:
     """The features of one user turn in its request. Neither case nor surrounding space makes a difference."""
     text = turn.text.strip()
-    asked = ask.instruction(text)
+    asked = asked_of(content, text)
     found = lexicon.scripts(asked)
-    if lexicon.dense(found) > ask.DENSE:
-        asked = ask.shortened(asked)
     low = asked.lower()
     words = lexicon.split(low)
     counts = Counter(words)
+    distinct = set(counts)
     narrow = asked.encode("ascii", "ignore")
     number = _numbers(narrow)
-    names = lexicon.languages(counts.keys(), found, len(asked))
-    near = lexicon.pairs(low) if found else frozenset[str]()
+    names = lexicon.languages(distinct, found, len(asked))
+    near = lexicon.pairs(low) if lexicon.dense(found) else frozenset[str]()
     edges = ask.edges(low)
     leading = lexicon.split(edges)
-    features = _concepts(lexicon.hits(counts.keys(), leading, low, near, names), set(leading), edges)
+    features = _concepts(lexicon.hits(distinct, leading, low, near, names), set(leading), edges)
     features.update(_shape(asked, narrow, len(asked) + 1.5 * lexicon.dense(found), words, counts))
     features.update(_material(text, len(text) - len(asked)))
     features["numbers"] = number
-    built = gap.syntax(asked, counts, len(words), number)
-    counts.update(marks(words, near))
-    leaning, features["asks"] = leanings(counts)
-    features["gap"] = gap.estimate(leaning, built, word_problem=gap.is_word_problem(words, number))
+    features["english"] = float("en" in names)
+    features["asks"] = asking(tokens(words, near))
+    # The gap was learned from English benchmarks and says nothing of other languages.
+    features["gap"] = _gap(asked, words, counts, number) if features["english"] else 0.0
     features["debug_code"] = min(1.0, features["debug"] + features["lowlevel"]) * (features["code"] > CODE)
-    features["system"] = math.log2(1 + len(content.system) / 200)
+    features["system"] = math.log2(1 + len(content.system) / 200) if content.system else 0.0
     features["schema"] = float(content.schema)
-    features["image"] = float(Input.IMAGE in turn.media)
-    features["document"] = float(Input.PDF in turn.media)
-    features["sound"] = float(Input.AUDIO in turn.media or Input.VIDEO in turn.media)
+    features.update(_media(turn.media) if turn.media else _NO_MEDIA)
     return features
+
+
+def _gap(asked: str, words: list[str], counts: Counter[str], number: int) -> float:
+    built = gap.syntax(asked, counts, len(words), number)
+    return gap.estimate(leaning(counts), built, word_problem=gap.is_word_problem(words, number))
+
+
+def _media(held: AbstractSet[Input]) -> dict[str, float]:
+    return {
+        "image": float(Input.IMAGE in held),
+        "document": float(Input.PDF in held),
+        "sound": float(Input.AUDIO in held or Input.VIDEO in held),
+    }
+
+
+_NO_MEDIA = _media(frozenset())
+
+
+def asked_of(content: Content, text: str) -> str:
+    """What a turn asks; cut shorter where a script says as much in fewer characters."""
+    asked = ask.instruction(text)
+    if content.system:
+        asked = ask.standing(content.system, asked)
+    if len(asked) <= ask.DENSE or asked.isascii() or lexicon.dense(lexicon.scripts(asked)) <= ask.DENSE:
+        return asked
+    return ask.shortened(asked)
 
 
 def numbers(asked: str) -> int:
@@ -106,7 +129,7 @@ def _shape(asked: str, narrow: bytes, info: float, words: list[str], counts: Cou
         "words": math.log2(size),
         "clauses": _count(narrow, _CLAUSES, wide, _CLAUSES_WIDE),
         "sentences": asked.count(". ") + asked.count(".\n") + _count(narrow, _SENTENCES, wide, _SENTENCES_WIDE),
-        "questions": sum(map(asked.count, _QUESTIONS)),
+        "questions": sum(map(asked.count, _QUESTIONS)) if wide else narrow.count(b"?"),
         "asks_last": float(asked.rstrip().endswith(_QUESTIONS)),
         "quotes": _count(narrow, _QUOTES, wide, _QUOTES_WIDE),
         "maths": _count(narrow, _MATHS, wide, _MATHS_WIDE),
@@ -130,11 +153,12 @@ def _material(text: str, rest: int) -> dict[str, float]:
     }
 
 
-def marks(words: list[str], near: AbstractSet[str]) -> set[str]:
-    """What beside its words tells an ask: its first word, and its pairs in scripts without spaces."""
-    found = {pair for pair in near if pair.isalnum()}
+def tokens(words: list[str], near: AbstractSet[str]) -> set[str]:
+    """What tells an ask: its words cut to STEM letters, its first word, its pairs in scripts without spaces."""
+    found = {word[:STEM] for word in set(words)}
+    found.update(pair for pair in near if pair.isalnum())
     if words:
-        found.add(f"^{words[0]}")
+        found.add(f"^{words[0][:STEM]}")
     return found
 
 

@@ -8,6 +8,7 @@ likely, told by script and by its commonest words: "note" means one thing in Fre
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections.abc import Set as AbstractSet
 
@@ -15,11 +16,12 @@ from zurelay.auto.data import CUT, TABLES, by_pair, by_part, by_word
 
 # The shortest word that tells what a text is about.
 TELLING = 3
-# Letters, digits and marks of any script; ASCII and general punctuation part words.
-_WORD = re.compile(
-    r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e\u00a0-\u00bf\u2010-\u206f\u3000-\u303f\uff01-\uff20\u060c\u061b\u061f\u0964\u0965]+"
+# What parts words beside ASCII's signs: punctuation of Latin, East Asian, Arabic and Indic scripts.
+_MARKS = (
+    "\u00a1\u00ab\u00b7\u00bb\u00bf\u2010\u2011\u2012\u2013\u2014\u2018\u2019\u201c\u201d\u201e\u2026\u2192"
+    "\u3001\u3002\u300a\u300b\u300c\u300d\u30fb\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\u060c\u061b\u061f\u0964"
 )
-_PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(128)
+_PARTING = bytes(c if chr(c).isalnum() else 0x20 for c in range(128)) + bytes(range(128, 256))
 _WORDS = {language: by_word(concepts) for language, concepts in TABLES.words.items()}
 _KEYS = {language: frozenset(words) for language, words in _WORDS.items()}
 _PHRASES = frozenset(key.partition(" ")[0] for keys in _KEYS.values() for key in keys if " " in key)
@@ -28,6 +30,31 @@ _STOP = {language: frozenset(words) for language, words in TABLES.stop.items()}
 _LATIN = tuple(language for language in ("en", "pt", "es", "fr", "de", "id") if language in _STOP)
 COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 
+# Concepts that no verb of asking stands for; and those of small chores, which standing orders to a service are.
+_MUTE = frozenset(
+    {
+        *("math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science", "security"),
+        *("scale", "tech", "greet", "thanks", "go_on", "model", "brief"),
+    }
+)
+_CHORES = frozenset({"summarise", "translate", "correct", "rephrase", "extract", "classify", "convert"})
+VERBS = frozenset(word for words in _WORDS.values() for word, found in words.items() if not _MUTE.issuperset(found))
+VERB_PAIRS = frozenset(
+    pair
+    for starts in _PARTS.values()
+    for pair, parts in starts.items()
+    if any(not _MUTE.issuperset(found) for _, found in parts)
+)
+_CHORE_WORDS = frozenset(
+    word for words in _WORDS.values() for word, found in words.items() if not _CHORES.isdisjoint(found)
+)
+_CHORE_PARTS = tuple(
+    part
+    for starts in _PARTS.values()
+    for parts in starts.values()
+    for part, found in parts
+    if not _CHORES.isdisjoint(found)
+)
 _LOOKUP = frozenset(word for words in _WORDS.values() for word, found in words.items() if "lookup" in found)
 _LOOKUP_PARTS = "|".join(concepts["lookup"] for concepts in TABLES.parts.values() if "lookup" in concepts)
 _DENSE_PAIR = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
@@ -51,7 +78,11 @@ def split(text: str) -> list[str]:
     """The words of a lower-cased text, each cut to CUT letters."""
     if text.isascii():
         return [word[:CUT] for word in text.encode().translate(_PARTING).decode().split()]
-    return [word[:CUT] for word in _WORD.findall(text)]
+    for mark in _MARKS:
+        if mark in text:
+            text = text.replace(mark, " ")
+    words = text.encode("utf-8", "surrogatepass").translate(_PARTING).decode("utf-8", "surrogatepass").split()
+    return [word[:CUT] for word in words]
 
 
 def scripts(text: str) -> dict[str, int]:
@@ -107,7 +138,7 @@ def hits(
 
 def pairs(text: str) -> AbstractSet[str]:
     """All pairs of neighbouring characters in a text that has a script without spaces: what words are there."""
-    return set(map("".join, itertools.pairwise(text))) if _DENSE_PAIR.search(text) else frozenset()
+    return set(map(operator.add, text, text[1:])) if _DENSE_PAIR.search(text) else frozenset()
 
 
 def dense(found: dict[str, int]) -> int:
@@ -126,3 +157,11 @@ def telling(text: str) -> set[str]:
         return words
     near = {pair for run in runs for pair in pairs(run) if pair not in _LOOKUP_PARTS}
     return {word for word in words if word.isascii()} | near
+
+
+def is_chore(text: str) -> bool:
+    """Whether a text orders a small chore: to translate, to label, to extract."""
+    low = text.lower()
+    if not _CHORE_WORDS.isdisjoint(split(low)):
+        return True
+    return not low.isascii() and any(part in low for part in _CHORE_PARTS)

@@ -2,8 +2,10 @@
 
 from zurelay.envoy.bootstrap import bootstrap
 from zurelay.envoy.clusters import KINDS, clusters
+from zurelay.envoy.elsewhere import Elsewhere, whole
 from zurelay.envoy.launch import command
-from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners
+from zurelay.envoy.listeners import PEER_ADDRESS, PEER_URIS, listeners, message_limit
+from zurelay.envoy.manifests import envoy_gateway, istio
 from zurelay.envoy.runtime import (
     ADMIN_SOCKET,
     BOOTSTRAP_FILE,
@@ -23,10 +25,15 @@ __all__ = [
     "LISTENERS_FILE",
     "PEER_ADDRESS",
     "PEER_URIS",
+    "Elsewhere",
     "Runtime",
     "bootstrap",
     "clusters",
     "command",
+    "envoy_gateway",
+    "istio",
     "listeners",
+    "message_limit",
     "secrets",
+    "whole",
 ]

@@ -8,7 +8,7 @@ from zurelay.envoy import sds
 from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
 from zurelay.envoy.templates import discovery, duration, template
-from zurelay.model import IdentityMode, Listen, Settings
+from zurelay.model import IdentityMode, Limits, Listen, Settings
 
 PEER_URIS = "peer-uris"
 PEER_ADDRESS = "peer-address"
@@ -21,6 +21,14 @@ _LATER = 30.0
 # faster than people or programs read, and what one client holds is lost to all others.
 _UNREAD = 120.0
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+
+# What comes with a body in one message: headers, the plan.
+_BESIDE_A_BODY = 2 << 20
+
+
+def message_limit(limits: Limits) -> int:
+    """Bound what one message of Envoy's may hold: a whole body, as large as it may get on its way, and the rest."""
+    return max(limits.request_body, limits.response_body) + _BESIDE_A_BODY
 
 
 def listeners(settings: Settings, runtime: Runtime) -> str:

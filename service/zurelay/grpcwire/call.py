@@ -90,9 +90,11 @@ class OwnCall(Generic[T]):
 
     async def _send(self, rest: memoryview) -> None:
         while rest:
+            if sent := self._line.send(self._number, rest):
+                rest = rest[sent:]
+                continue
             self._writer = self._line.loop.create_future()
             await self._writer
-            rest = rest[self._line.send(self._number, rest) :]
 
     def received(self, data: bytes) -> None:
         """Take bytes of messages."""

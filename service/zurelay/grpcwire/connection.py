@@ -45,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._flushing = False
         self._full = False  # the socket takes no more for now
         self._over = False
+        self._last = 0  # the call that sent last
         self.closed: asyncio.Future[None] = self.loop.create_future()
 
     @property
@@ -67,8 +68,10 @@ class Connection(asyncio.Protocol):
             task.cancel()
 
     def pause_writing(self) -> None:
-        """Wait with messages (asyncio's call)."""
+        """Wait with messages (asyncio's call). Who took the last room waits behind all others, else some starve."""
         self._full = True
+        if self._last in self._calls:
+            self._calls[self._last] = self._calls.pop(self._last)
 
     def resume_writing(self) -> None:
         """Go on (asyncio's call)."""
@@ -146,10 +149,11 @@ class Connection(asyncio.Protocol):
         self._http2.begin(number, _CONTENT_TYPE)
 
     def send(self, number: int, data: bytes | memoryview) -> int:
-        """Send what there is room for."""
+        """Send what there is room for; of much only a piece, as each is held again until the socket has it."""
         if self._full:
             return 0
-        sent = self._http2.send(number, data)
+        self._last = number
+        sent = self._http2.send(number, data if len(data) <= _UNWRITTEN else memoryview(data)[:_UNWRITTEN])
         if self._http2.waiting > _UNWRITTEN:
             self._flush()
         else:

@@ -25,7 +25,9 @@ class Messages:
         self._pieces.append(data)
         self._missing -= len(data)
         if self._missing <= 0:
-            self._cut(data if len(self._pieces) == 1 else b"".join(self._pieces))
+            whole = data if len(self._pieces) == 1 else b"".join(self._pieces)
+            self._pieces = []  # large bodies are not to be held twice
+            self._cut(whole)
 
     def _cut(self, buffer: bytes) -> None:
         at = 0

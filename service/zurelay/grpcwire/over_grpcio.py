@@ -42,16 +42,16 @@ class GrpcioCall(Generic[T]):
 
 
 class GrpcioServer:
-    """Serves methods until it is stopped. `limit` bounds a message, in bytes."""
+    """Serves methods until it is stopped. `limit` bounds a message, in bytes; `shared`: others listen there too."""
 
-    def __init__(self, methods: Iterable[Method[Any]], limit: int) -> None:
+    def __init__(self, methods: Iterable[Method[Any]], limit: int, *, shared: bool = False) -> None:
         options = [
             ("grpc.max_receive_message_length", limit),
             ("grpc.max_send_message_length", -1),
             # Envoy pings each second to notice a frozen worker; without these the server would call it abuse.
             ("grpc.http2.min_ping_interval_without_data_ms", 100),
             ("grpc.http2.max_ping_strikes", 0),
-            ("grpc.so_reuseport", 0),
+            ("grpc.so_reuseport", int(shared)),
         ]
         self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((_Handlers(methods),))

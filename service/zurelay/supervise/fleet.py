@@ -94,9 +94,25 @@ class Fleet:
     async def drain(self) -> None:
         """Let every worker refuse new requests; those under way are served to their end."""
         self.draining = True
-        for outcome in await self._ask_all(Command(op="drain"), _DRAIN):
+        await self._tell_all(Command(op="drain"))
+
+    async def leave(self) -> None:
+        """Let every worker say that others should be asked; it serves on."""
+        await self._tell_all(Command(op="leave"))
+
+    async def finish(self, seconds: float) -> None:
+        """Let every worker take no more calls; those under way have `seconds`."""
+        await self._tell_all(Command(op="finish", seconds=seconds))
+
+    async def open(self) -> int:
+        """Count the calls under way."""
+        await self._ask_all(Command(op="report"), _REPORT)
+        return sum(member.open for member in self._members.values())
+
+    async def _tell_all(self, command: Command) -> None:
+        for outcome in await self._ask_all(command, _DRAIN):
             if outcome is not None:
-                _log.warning("%s: it can't be drained", outcome)
+                _log.warning("%s: it can't be told to %s", outcome, command.op)
 
     async def counters(self) -> dict[str, float]:
         """Sum what the workers have counted, those that ended included."""

@@ -16,19 +16,21 @@ _log = logging.getLogger("zurelay")
 
 
 class Command(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What is said to a worker: configure (with both files' texts), drain, report."""
+    """What is said to a worker: configure (with both files' texts), drain, leave, finish (in `seconds`), report."""
 
     op: str
     config: str = ""
     keys: str = ""
+    seconds: float = 0
 
 
 class Reply(msgspec.Struct, kw_only=True, frozen=True):
-    """What a worker answers. `problem` is why it couldn't do it."""
+    """What a worker answers. `problem` is why it couldn't do it; `open` counts calls under way."""
 
     op: str
     problem: str | None = None
     counters: dict[str, float] = {}
+    open: int = 0
 
 
 class WorkerGoneError(Exception):
@@ -50,6 +52,7 @@ class Member:
         self.child = child
         self.configured: Command | None = None
         self.counters: dict[str, float] = {}
+        self.open = 0
         self.heard = time.monotonic()
         self._waiting: collections.deque[asyncio.Future[Reply]] = collections.deque()
         self._reader = asyncio.create_task(self._read())
@@ -97,6 +100,7 @@ class Member:
         future = self._waiting.popleft()
         self.heard = time.monotonic()
         self.counters = reply.counters or self.counters
+        self.open = reply.open
         if not future.done():
             future.set_result(reply)
 

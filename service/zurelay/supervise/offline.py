@@ -1,7 +1,8 @@
-"""Decisions without a gateway: what `zurelay explain` asks."""
+"""What commands ask without a gateway: decisions for `zurelay explain`, an Envoy's opinion for `zurelay check`."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,14 @@ from typing import Any
 
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
+from zurelay.contract import NotEnvoyError
 from zurelay.explain import explained
 from zurelay.identity import Workload
 from zurelay.policy import Policies
-from zurelay.supervise import loading
+from zurelay.problems import Problem
+from zurelay.supervise import agreement, loading
+from zurelay.supervise.admin import Admin, AdminError
+from zurelay.supervise.loading import FileProblem, Loaded, LoadError
 
 
 class NoSuchKeyError(Exception):
@@ -32,3 +37,14 @@ def decider(config: Path, key_name: str | None, workload: Workload | None = None
         key = found
     caller = Caller(key=key, workload=workload)
     return lambda body: explained(catalog, body, caller, policies)
+
+
+def check_envoy(url: str, loaded: Loaded) -> None:
+    """Compare an Envoy with what a sidecar of this configuration needs; LoadError names the differences."""
+    admin = Admin.at(url)
+    try:
+        found = asyncio.run(agreement.compare(loaded.settings, None, admin))
+    except (AdminError, NotEnvoyError) as error:
+        found = [str(error)]
+    if found:
+        raise LoadError(tuple(FileProblem(url, Problem(0, "", problem)) for problem in found))

@@ -67,6 +67,10 @@ class Rollout:
         """Start the workers, and write all files before Envoy starts."""
         self._loaded = loaded
         self._fleet.start(loaded.text, loaded.keys_text)
+        self.write(loaded)
+
+    def write(self, loaded: Loaded) -> None:
+        """Write all files, for an Envoy that starts afterwards."""
         self._directory.write(envoy.BOOTSTRAP_FILE, envoy.bootstrap(self._runtime))
         self._write_secrets(loaded)
         self._clusters = self._make_clusters(loaded)

@@ -1,8 +1,7 @@
-"""Answers /readyz, /metrics and /drain, which Envoy's status listener passes on (SPEC 2)."""
+"""Answers /readyz, /metrics and /drain, which Envoy's status listener passes on, and /livez (SPEC 2)."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Protocol
@@ -10,7 +9,6 @@ from typing import Protocol
 import msgspec
 
 from zurelay import http1
-from zurelay.supervise import polling
 from zurelay.supervise.admin import AdminError
 
 _log = logging.getLogger("zurelay")
@@ -18,11 +16,12 @@ _log = logging.getLogger("zurelay")
 _JSON = (("content-type", "application/json"),)
 _PROMETHEUS = (("content-type", "text/plain; version=0.0.4; charset=utf-8"),)
 # A hook of Kubernetes can only GET.
-_METHODS = {"/readyz": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"), "/drain": ("GET", "POST")}
-_ACTIVE = "http.ingress.downstream_rq_active"
-_ACTIVE_ALONE = r"^http\.ingress\.downstream_rq_active$"
-# Seconds until those who watch readiness send no one here any more: probes come each 5 to 10 s.
-_SETTLE = 5.0
+_METHODS = {
+    "/livez": ("GET", "HEAD"),
+    "/readyz": ("GET", "HEAD"),
+    "/metrics": ("GET", "HEAD"),
+    "/drain": ("GET", "POST"),
+}
 
 
 class Workers(Protocol):
@@ -38,9 +37,6 @@ class Workers(Protocol):
     async def counters(self) -> dict[str, float]:
         """Sum what they counted."""
 
-    async def drain(self) -> None:
-        """Let them refuse new requests."""
-
 
 class Rollout(Protocol):
     """What is asked of the rollout."""
@@ -51,32 +47,49 @@ class Rollout(Protocol):
         """Say in what Envoy isn't where it should be."""
 
 
+class Agreement(Protocol):
+    """What is asked of the contract with Envoy."""
+
+    async def problems(self) -> list[str]:
+        """Say in what Envoy isn't as the sidecar needs it."""
+
+
 class Admin(Protocol):
     """What is asked of Envoy."""
-
-    async def stats(self, pattern: str) -> dict[str, str]:
-        """Give statistics."""
 
     async def metrics(self) -> str:
         """Give all statistics as Prometheus reads them."""
 
-    async def drain(self) -> None:
-        """Let clients go elsewhere."""
+
+class Drain(Protocol):
+    """What is asked of the drain."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was asked for."""
+
+    async def run(self) -> bool:
+        """Drain, and tell whether it went well."""
 
 
 class Status:
     """The status of one instance. `reloads` counts reloads by result."""
 
     def __init__(
-        self, workers: Workers, rollout: Rollout, admin: Admin, reloads: Mapping[str, int], drain_seconds: float
+        self,
+        workers: Workers,
+        rollout: Rollout,
+        agreement: Agreement,
+        admin: Admin,
+        drain: Drain,
+        reloads: Mapping[str, int],
     ) -> None:
-        self.draining = False
         self._workers = workers
         self._rollout = rollout
+        self._agreement = agreement
         self._admin = admin
+        self._drain = drain
         self._reloads = reloads
-        self._drain_seconds = drain_seconds
-        self._drain: asyncio.Task[bool] | None = None
 
     async def handle(self, request: http1.Request, reply: http1.Reply) -> None:
         """Answer one request."""
@@ -85,20 +98,23 @@ class Status:
             self._say(reply, 404, {"problems": [f"not here: {', '.join(_METHODS)}"]})
         elif request.method not in allowed:
             reply.whole(405, (("allow", ", ".join(allowed)),), b"")
+        elif request.path == "/livez":
+            self._say(reply, 200, {"live": True})
         elif request.path == "/readyz":
             problems = await self.problems()
             self._say(reply, 503 if problems else 200, {"ready": not problems, "problems": problems})
         elif request.path == "/metrics":
             reply.whole(200, _PROMETHEUS, (await self.metrics()).encode())
         else:
-            self._say(reply, 200, {"drained": await self.drain()})
+            self._say(reply, 200, {"drained": await self._drain.run()})
 
     async def problems(self) -> list[str]:
         """Say why no request should be sent here."""
-        found = ["draining"] if self.draining else []
+        found = ["draining"] if self._drain.begun else []
         if not self._workers.serving:
             found.append(f"none of {self._workers.size} workers serves yet")
-        return found + await self._rollout.disagreements()
+        # Before Envoy has all of its files there is nothing to compare.
+        return found + (await self._rollout.disagreements() or await self._agreement.problems())
 
     async def metrics(self) -> str:
         """Give our metrics and Envoy's in Prometheus' text format."""
@@ -117,40 +133,6 @@ class Status:
             _log.warning("metrics without Envoy's: %s", error)
             envoys = ""
         return exposition(ours) + envoys
-
-    async def drain(self) -> bool:
-        """Let clients go elsewhere; tell when no request is under way, or that the time for it is over.
-
-        Readiness fails first, then Envoy ends connections with their next answer; requests are served all the while.
-        Only when none came for a while do the workers refuse what is still sent.
-        """
-        if self._drain is None:
-            self.draining = True
-            self._drain = asyncio.create_task(self._drain_all())
-        return await asyncio.shield(self._drain)
-
-    async def _drain_all(self) -> bool:
-        _log.info("draining, for at most %g s", self._drain_seconds)
-        try:
-            await self._admin.drain()
-            async with asyncio.timeout(self._drain_seconds):
-                await asyncio.sleep(min(_SETTLE, self._drain_seconds))
-                await polling.until(self._is_quiet, self._drain_seconds)
-                await self._workers.drain()
-                await polling.until(self._is_quiet, self._drain_seconds)
-        except AdminError as error:
-            _log.warning("Envoy can't be drained: %s", error)
-            await self._workers.drain()
-            return False
-        except TimeoutError:
-            _log.warning("requests are still under way after %g s of draining", self._drain_seconds)
-            await self._workers.drain()
-            return False
-        _log.info("drained")
-        return True
-
-    async def _is_quiet(self) -> bool:
-        return (await self._admin.stats(_ACTIVE_ALONE)).get(_ACTIVE, "0") == "0"
 
     @staticmethod
     def _say(reply: http1.Reply, status: int, value: object) -> None:
