@@ -24,6 +24,7 @@ from zurelay import (
     plan,
     rewrite,
     settlement,
+    trace_context,
     wire,
 )
 from zurelay.access import Caller
@@ -33,14 +34,17 @@ from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, err
 from zurelay.grpcwire.calls import Call
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
+from zurelay.limits import Reservation
 from zurelay.model import Endpoint
+from zurelay.moments import Moments, seconds
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
-from zurelay.ports import Record
+from zurelay.ports import Record, Refusal
 from zurelay.relaying import Relaying, asks_for_keepalive, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
+from zurelay.trace_context import Trace
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
@@ -48,6 +52,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_LONGEST_WORD = 128  # of what a client wrote, in log and traces
 _OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
@@ -64,13 +69,18 @@ class Ingress:
         self._call = call
         self._request_id = worker.new_request_id()
         self._endpoint = Endpoint.CHAT
+        self._began = time.time_ns()
+        self._head = Head(headers={}, end=True)
+        self._asked = ""
+        self._caller_known: Caller | None = None
+        self._goes_on = False  # whether it has a plan that is under way: then its end is put on record elsewhere
 
     async def serve(self) -> None:
         """Answer it, or hand it on; every error is mapped here, once."""
         first = await self._call.read()
         if first is None:
             return
-        head = wire.head(first.request_headers)
+        head = self._head = wire.head(first.request_headers)
         try:
             await self._answer(head)
         except ClientLeftError:
@@ -81,6 +91,8 @@ class Ingress:
             await self._refuse(error)
 
     async def _refuse(self, error: ZurelayError) -> None:
+        if not self._goes_on:
+            self._worker.recorder.refused(self._refusal(error))
         found = {
             "content-type": "application/json",
             **headers.request_ids(self._endpoint, self._request_id),
@@ -89,6 +101,26 @@ class Ingress:
         body = error_body(error, self._endpoint, self._request_id)
         await self._call.write(wire.immediate(error.status, found, body))
 
+    def _refusal(self, error: ZurelayError) -> Refusal:
+        caller = self._caller_known
+        return Refusal(
+            request_id=self._request_id,
+            endpoint=self._endpoint,
+            status=error.status,
+            code=error.code,
+            began=self._began,
+            ended=time.time_ns(),
+            asked=self._asked[:_LONGEST_WORD],
+            key=caller.key.name if caller is not None and caller.key is not None else None,
+            workload=caller.workload.name if caller is not None and caller.workload is not None else "",
+            trace=self._trace(),
+        )
+
+    def _trace(self, *, stream: bool = False) -> Trace | None:
+        found = self._head.headers
+        sent = trace_context.parse(found.get("traceparent"), found.get("tracestate"))
+        return self._worker.recorder.trace(found.get(envoy.SPAN, ""), sent, stream=stream)
+
     async def _answer(self, head: Head) -> None:
         path = head.headers.get(":path", "/")
         self._endpoint = paths.shape(path)
@@ -96,7 +128,7 @@ class Ingress:
             raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
         catalog = self._worker.catalog
         asked = paths.target(head.headers.get(":method", ""), path)
-        caller = self._caller(head)
+        caller = self._caller_known = self._caller(head)
         matched = self._worker.policies.match(who(caller))
         if asked.page is Page.MODELS:
             await self._show(listing.all_models(catalog, caller, matched.enforced))
@@ -123,9 +155,14 @@ class Ingress:
         keepalive = wants_keepalive(head)
         planned: Plan | None = None
         try:
-            request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
+            body = await self._body(head, held, limits.request_body)
+            came = time.time_ns()
+            request = ChatRequest.parse(body, self._endpoint)
+            del body
+            self._asked = request.model
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
+            planned = self._dated(planned, came)
             if request.stream and not asks_for_keepalive(head):
                 include = request.include_usage
                 planned = passthrough.applied(catalog.settings, planned, include_usage=include, now=time.time())
@@ -141,8 +178,28 @@ class Ingress:
                     await self._wait_for_end(planned)
         finally:
             held.release()
-            if planned is not None and planned.reservation is not None:
-                self._worker.store.release(planned.reservation)
+            if planned is not None and planned.reservation is not None and holds(planned):
+                asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._give_back, planned.reservation)
+
+    def _give_back(self, reservation: Reservation) -> None:
+        """Let go of what nobody has settled by now. Not sooner: what another worker settles is to be seen first."""
+        self._worker.store.release(reservation)
+
+    def _dated(self, planned: Plan, came: int) -> Plan:
+        """Give the plan with its times and its trace, now that it is under way; the body `came` whole at that time."""
+        now = time.time_ns()
+        self._goes_on = True
+        self._worker.recorder.decided(planned, seconds(came, now) or 0.0)
+        return msgspec.structs.replace(
+            planned,
+            began=self._began,
+            decided=now,
+            trace=self._trace(stream=planned.stream),
+            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
+        )
+
+    def _captures(self) -> bool:
+        return self._worker.catalog.settings.telemetry.capture_content
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
@@ -182,7 +239,7 @@ class Ingress:
             while await self._call.read() is not None:
                 pass
         finally:
-            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now())
             asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish_unjudged, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
@@ -206,10 +263,10 @@ class Ingress:
         try:
             await self._hand_on(request, planned, head)
         except ZurelayError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED, moments=_now()))
             raise
         except asyncio.CancelledError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now()))
             raise
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
@@ -222,7 +279,8 @@ class Ingress:
         first = planned.attempts[0]
         # An answer that comes before the last piece of the body has gone through crashes Envoy 1.40, unless a buffering
         # attempt filter stands between: so only a body of one piece goes out without.
-        ready = len(body) <= wire.PIECE // 2 and exchange.can_prepare(document, first, planned.endpoint)
+        small = len(body) <= wire.PIECE // 2 and not self._captures()  # content is captured by an attempt that sees it
+        ready = small and exchange.can_prepare(document, first, planned.endpoint)
         if ready:
             body = exchange.request_body(document, first, planned.endpoint)
         changed = {
@@ -251,6 +309,10 @@ class Ingress:
         await self._call.write(wire.planned(planned, groups, changed, removed, per_try))
         for piece in wire.body_pieces(body):
             await self._call.write(piece)
+
+
+def _now() -> Moments:
+    return Moments(ended=time.time_ns())
 
 
 def holds(planned: Plan) -> bool:
