@@ -8,6 +8,7 @@ import pytest
 
 from making import past, plan
 from zurelay.access_log import Entry, record
+from zurelay.passthrough import Counted
 from zurelay.usage import Usage
 
 LEFT: dict[str, Any] = {"status": 0, "cut": True, "details": "downstream_remote_disconnect"}
@@ -42,3 +43,29 @@ def test_tries_that_fill_a_shortened_plan_up_are_none() -> None:
     shortened = plan("first/one", "second/two", length=5, past=(past(1),))
     entry = Entry(plan=shortened, tries=5, status=503, cut=False, sent=False, details="")
     assert 2 == record(entry).number
+
+
+TOLD = '{"prompt_tokens":7,"completion_tokens":9}'
+SAID = Usage(prompt=7, completion=9)
+GUESS = Usage(prompt=50, completion=12, estimated=True)
+CUT: dict[str, Any] = {"cut": True, "details": "downstream_remote_disconnect"}
+
+PASSED: dict[str, tuple[dict[str, Any], Counted, tuple[str, Usage, str]]] = {
+    "whole": ({}, Counted(number=2, first=TOLD, whole=True), ("answered", SAID, "")),
+    "whole, without the provider's word": ({}, Counted(number=2, events=12, whole=True), ("answered", GUESS, "")),
+    "whole, and the client left at once": (CUT, Counted(number=2, first=TOLD, whole=True), ("answered", SAID, "")),
+    "the client left": (CUT, Counted(number=2, events=12), ("client_left", GUESS, CUT["details"])),
+    "the provider broke off": ({}, Counted(number=2, events=12), ("broken", GUESS, "via_upstream")),
+}
+
+
+@pytest.mark.parametrize(
+    ("facts", "counted", "expected"), [pytest.param(*row, id=name) for name, row in PASSED.items()]
+)
+def test_the_end_of_a_stream_that_passed_through_is_read(
+    facts: dict[str, Any], counted: Counted, expected: tuple[str, Usage, str]
+) -> None:
+    usual = {"plan": PLAN, "tries": 3, "status": 200, "cut": False, "sent": True, "details": "via_upstream"}
+    found = record(Entry(**{**usual, **facts}, counted=counted))
+    assert expected == (found.outcome, found.usage, found.why)
+    assert (2, PLAN.attempts[1]) == (found.number, found.attempt)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from zurelay.egress_client import Answer, EgressCall, End, Event
+from zurelay.egress_client import Answer, Egress, EgressCall, End, Event
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CHUNKED = b"HTTP/1.1 200 OK\r\nx-zurelay-model: m\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -17,10 +17,21 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nx-zurelay-model: m\r\ntransfer-encoding: chunked\
 
 @contextlib.asynccontextmanager
 async def listening(path: pathlib.Path, serve: Serve) -> AsyncIterator[str]:
-    """A server for one test."""
-    server = await asyncio.start_unix_server(serve, str(path))
+    """A server for one test; all it served is over in the end."""
+    served: list[asyncio.Task[None]] = []
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            await serve(reader, writer)
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.create_task(one(reader, writer)))
+
+    server = await asyncio.start_unix_server(begin, str(path))
     async with server:
         yield str(path)
+        await asyncio.wait_for(asyncio.gather(*served), 10)
+    await asyncio.sleep(0)  # closed transports close their sockets
 
 
 async def gathered(call: EgressCall) -> list[Event]:
@@ -47,7 +58,7 @@ async def test_a_request_goes_out_whole_and_its_answer_comes_back(tmp_path: path
         writer.close()
 
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {"x-a": "é"}, b"hello")
+        call = await Egress(path).open("/", {"x-a": "é"}, b"hello")
         events = await gathered(call)
         call.close()
     assert events == [
@@ -67,7 +78,7 @@ async def test_a_server_is_reached_by_host_and_port_too(host: str) -> None:
 
     server = await asyncio.start_server(serve, host.strip("[]"), 0)
     async with server:
-        call = await EgressCall.open(f"{host}:{server.sockets[0].getsockname()[1]}", "/", {}, b"")
+        call = await Egress(f"{host}:{server.sockets[0].getsockname()[1]}").open("/", {}, b"")
         events = await gathered(call)
         call.close()
     assert events[-1] == End(clean=True)
@@ -84,7 +95,7 @@ async def test_an_answer_that_breaks_off_is_no_clean_end(tmp_path: pathlib.Path,
         writer.close()
 
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {}, b"")
+        call = await Egress(path).open("/", {}, b"")
         events = await gathered(call)
         call.close()
     assert events[-1] == End(clean=False)
@@ -98,7 +109,7 @@ async def test_an_informational_head_is_not_the_answer(tmp_path: pathlib.Path) -
         writer.close()
 
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {}, b"")
+        call = await Egress(path).open("/", {}, b"")
         events = await gathered(call)
         call.close()
     assert [type(event) for event in events] == [Answer, End]
@@ -116,7 +127,7 @@ async def test_silence_ends_at_each_deadline_and_later_bytes_still_come(tmp_path
 
     loop = asyncio.get_running_loop()
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {}, b"")
+        call = await Egress(path).open("/", {}, b"")
         assert await call.next(loop.time() + 10 * 0.01) == []
         assert await call.next(loop.time() + 0.01) == []
         go_on.set()
@@ -143,13 +154,11 @@ async def test_leaving_lets_the_answer_end_and_closing_cuts_it(
             writer.close()
             return
         writer.write(b"0\r\n\r\n")
-        await reader.read()  # the client closes once the answer has ended
         cut.set_result(False)
-        writer.close()
 
     loop = asyncio.get_running_loop()
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {}, b"")
+        call = await Egress(path).open("/", {}, b"")
         while b"one" not in await call.next(loop.time() + 10):
             pass
         call.leave() if leave else call.close()
@@ -172,7 +181,7 @@ async def test_reading_pauses_while_nobody_takes_what_came(tmp_path: pathlib.Pat
         writer.close()
 
     async with listening(tmp_path / "s", serve) as path:
-        call = await EgressCall.open(path, "/", {}, b"")
+        call = await Egress(path).open("/", {}, b"")
         before = -1
         while before != sent or not sent:  # the server is blocked once a turn of the loop moves nothing
             before = sent
@@ -181,3 +190,79 @@ async def test_reading_pauses_while_nobody_takes_what_came(tmp_path: pathlib.Pat
         events = await gathered(call)
         call.close()
     assert sum(len(event) for event in events if isinstance(event, bytes)) == size
+
+
+class Counting:
+    """A server that answers each request of a connection with the connection's number; `end` is how answers end."""
+
+    def __init__(self, end: bytes = b"0\r\n\r\n", head: bytes = CHUNKED) -> None:
+        self.connections = 0
+        self.cut = asyncio.Event()
+        self._end = end
+        self._head = head
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        number = self.connections
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(self._head + b"1\r\n%d\r\n" % number + self._end)
+        self.cut.set()
+        writer.close()
+
+
+async def test_a_connection_whose_answer_is_over_serves_the_next_request(tmp_path: pathlib.Path) -> None:
+    async with listening(tmp_path / "s", Counting()) as path:
+        egress = Egress(path)
+        first, second = await egress.open("/", {}, b""), await egress.open("/", {}, b"")
+        found = []
+        for call in (first, second):
+            found.append((await gathered(call))[1])
+            call.leave()
+        third = await egress.open("/", {}, b"")
+        assert (third, True) == (second, third.again)
+        assert [b"1", b"2", b"2"] == [*found, (await gathered(third))[1]]
+        third.close()
+        first.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "head"),
+    [(b"", CHUNKED), (b"0\r\n\r\n", CHUNKED.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))],
+    ids=["an answer that isn't over", "an answer that says so"],
+)
+async def test_a_connection_that_can_not_serve_again_is_not_kept(
+    tmp_path: pathlib.Path, end: bytes, head: bytes
+) -> None:
+    server = Counting(end, head)
+    async with listening(tmp_path / "s", server) as path:
+        egress = Egress(path)
+        call = await egress.open("/", {}, b"")
+        while b"1" not in await call.next(asyncio.get_running_loop().time() + 10):
+            pass
+        call.leave() if end else call.close()
+        await asyncio.wait_for(server.cut.wait(), 10)
+        other = await egress.open("/", {}, b"")
+        assert not other.again
+        other.close()
+
+
+async def test_an_idle_connection_that_is_closed_is_not_used(tmp_path: pathlib.Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"0\r\n\r\n")
+        await asyncio.wait_for(parked.wait(), 10)
+        writer.close()
+
+    parked = asyncio.Event()
+    async with listening(tmp_path / "s", serve) as path:
+        egress = Egress(path)
+        call = await egress.open("/", {}, b"")
+        await gathered(call)
+        call.leave()
+        parked.set()
+        while egress._idle:  # noqa: ASYNC110  # the other side's close comes when it comes
+            await asyncio.sleep(0.001)
+        other = await egress.open("/", {}, b"")
+        assert (False, False) == (other.again, other is call)
+        other.close()

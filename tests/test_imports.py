@@ -46,7 +46,7 @@ request rewrite caps failure                         what the client sent, what 
 fit openai_answer permits
 listing
 selection formats                               choices, and the other format
-translatable
+translatable passthrough
 candidates
 decide
 explain

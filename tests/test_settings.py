@@ -408,3 +408,30 @@ def test_models_with_prices_may_be_limited() -> None:
 
     assert isinstance(found.policies[0], Policy)
     assert settings.unpriced(found, [limited]) == ()
+
+
+PASSING = "true, but telemetry.capture_content needs to see what a stream says; leave one of the two out"
+
+
+@pytest.mark.parametrize(
+    ("streaming", "model", "capture", "expected"),
+    [
+        ("true", "false", "true", ["line 1: streaming.passthrough: " + PASSING]),
+        ("false", "true", "true", ["line 4: models.gpt.passthrough: " + PASSING]),
+        ("false", "false", "true", []),
+        ("true", "true", "false", []),
+    ],
+)
+def test_content_of_streams_that_pass_through_can_not_be_captured(
+    streaming: str, model: str, capture: str, expected: list[str]
+) -> None:
+    text = f"""\
+streaming: {{passthrough: {streaming}}}
+providers: {{openai: {{base_url: "http://x/v1", format: openai}}}}
+models:
+  gpt: {{routes: [{{provider: openai, model: m}}], context_window: 1000, passthrough: {model}}}
+auth: {{require: none}}
+telemetry: {{capture_content: {capture}}}
+"""
+    found = outcome(text)
+    assert expected == ([] if isinstance(found, Settings) else [str(problem) for problem in found])

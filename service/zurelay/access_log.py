@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from zurelay import settlement
+from zurelay import passthrough, settlement
 from zurelay.moments import Moments
+from zurelay.passthrough import Counted
 from zurelay.plan import Plan
 from zurelay.ports import Record
 
@@ -25,6 +26,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool
     sent: bool
     details: str
+    counted: Counted = Counted()
     ended: int = 0
     began: int = 0
 
@@ -36,6 +38,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def record(entry: Entry) -> Record:
     """Make the record of a request that ended so."""
+    if entry.counted.number:
+        return _passed(entry)
     plan = entry.plan
     number = min(entry.tries, len(plan.attempts), plan.length)  # tries beyond a shortened plan reach nobody
     attempt = plan.attempts[number - 1] if number else None
@@ -47,5 +51,21 @@ def record(entry: Entry) -> Record:
         outcome=settlement.CLIENT_LEFT if entry.client_left else settlement.FAILED,
         usage=settlement.left_unanswered(plan) if paid else None,
         why=entry.details,
+        moments=Moments(began=entry.began, ended=entry.ended),
+    )
+
+
+def _passed(entry: Entry) -> Record:
+    """Make the record of a stream that passed through; of one that broke off the last few events are not counted."""
+    plan, counted = entry.plan, entry.counted
+    attempt = plan.attempts[counted.number - 1]
+    broken = settlement.CLIENT_LEFT if entry.cut else settlement.BROKEN
+    return Record(
+        plan=plan,
+        number=counted.number,
+        attempt=attempt,
+        outcome=settlement.ANSWERED if counted.whole else broken,
+        usage=settlement.used(plan, attempt, passthrough.used(counted, attempt), counted.events),
+        why="" if counted.whole else entry.details,
         moments=Moments(began=entry.began, ended=entry.ended),
     )

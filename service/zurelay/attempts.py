@@ -16,7 +16,7 @@ from zurelay.model import Format
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import BEGAN, PAST, ROUTE
+from zurelay.relay import BEGAN, PAST, ROUTE, SSE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -74,7 +74,7 @@ class WholeProcessor:
 
     def _read_plan(self, message: wire.Request) -> None:
         if self._plan is None:
-            self._plan = plan.decode(wire.metadata(message)["plan"])
+            self._plan = wire.plan_of(message)
 
     def _planned(self) -> Plan:
         if self._plan is None:
@@ -154,10 +154,18 @@ class StreamProcessor(WholeProcessor):
             elif message.HasField("request_body"):
                 body = message.request_body.body
                 del message  # a large body is not to be held once more
-                await self._call.write(self._made_ready(body))
+                await self._call.write(self._out_of_time() or self._made_ready(body))
             elif message.HasField("response_headers"):
                 await self._hold(wire.head(message.response_headers))
                 return
+
+    def _out_of_time(self) -> bytes | None:
+        """End a plan whose time is over; the relay does so by itself."""
+        planned, made = self._planned(), self._number - 1
+        if not made or planned.passes is None or time.time() < planned.begin_by:
+            return None
+        self._worker.finish(Record(plan=planned, number=made, outcome=settlement.FAILED, why="timed out"))
+        return refused(planned, made, attempt.unavailable(planned.past, made))
 
     async def _hold(self, head: Head) -> None:
         """Hold the head until the body tells; answer every piece that came meanwhile, then leave."""
@@ -177,6 +185,9 @@ class StreamProcessor(WholeProcessor):
             else:  # trailers end a body
                 verdict = held.feed(b"", end=True)
         verdict = self._note(verdict)
+        if verdict.error is not None and not planned.relayed:
+            await self._call.write(refused(planned, self._number, verdict.error))
+            return
         await self._call.write(wire.response_headers(self._stream_mutation(verdict, head)))
         for _ in range(pieces):
             await self._call.write(wire.PASS_BODY)
@@ -190,10 +201,15 @@ class StreamProcessor(WholeProcessor):
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error), **past}
             shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
-        told = {ROUTE: self._current().cluster, BEGAN: str(self._began), **tried(planned)}
-        shown = ours(planned, self._number, self._current()) | told
+        current = self._current()
+        shown = ours(planned, self._number, current)
+        if planned.passes is None:
+            shown |= {ROUTE: current.cluster, BEGAN: str(self._began), **tried(planned)}
+        else:
+            shown |= {wire.PASSES: planned.passes.value, "content-type": SSE, "cache-control": "no-cache"}
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
-        return Mutation(headers=shown, removed=kept)
+        passing = wire.Passing(number=self._number, model=current.model) if planned.passes is not None else None
+        return Mutation(headers=shown, removed=kept, passing=passing)
 
 
 def target(current: Attempt, sent: Mapping[str, str]) -> dict[str, str]:
@@ -207,7 +223,7 @@ def target(current: Attempt, sent: Mapping[str, str]) -> dict[str, str]:
 def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
     """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
     shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
-    if planned.stream:  # the relay writes what the client sees
+    if planned.relayed:
         shown |= {wire.FAILURE: failure.encode(error), **tried(planned)}
     return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
 
@@ -259,7 +275,7 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
         **ours(following, number, None),
         **error.headers(),
     }
-    if following.stream:
+    if following.relayed:
         shown |= {wire.FAILURE: failure.encode(error), **tried(following)}
     return Mutation(
         headers=shown,
@@ -279,7 +295,9 @@ def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: 
         worker.set_aside(planned.attempts[number - 1].cluster, verdict.aside)
     if verdict.kind is not Kind.ANSWER:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
-    if planned.stream or verdict.kind is Kind.MOVE_ON:
+    if planned.relayed or verdict.kind is Kind.MOVE_ON:
+        return None
+    if planned.stream and verdict.kind is Kind.ANSWER:  # Envoy's access log tells of its end
         return None
     current = planned.attempts[number - 1]
     usage = None

@@ -1,6 +1,7 @@
-"""The relay's HTTP/1.1 client to the egress listener: one request, one connection.
+"""The relay's HTTP/1.1 client to the egress listener: one request at a time on a connection.
 
-httptools parses; the protocol only queues. Closing the connection cancels the provider's request (Envoy resets it).
+httptools parses; the protocol only queues. Closing the connection cancels the provider's request (Envoy resets it); one
+whose answer came to its end serves the next request.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import httptools
 import msgspec
 
 _LINGER = 1.0  # seconds that an answer may take to end behind its last event
+_MOST_IDLE = 128  # connections that wait for their next request
 _MOST_QUEUED = 1 << 20  # bytes: reading pauses here until the relay has caught up
 # What is read at once, of one call after the other: as much of a hundred streams in flood keeps all else waiting for
 # some hundredths of a second, and Envoy gives up a worker that is silent for one. The calls share the room, as what
@@ -35,10 +37,41 @@ class End(msgspec.Struct, frozen=True):
 Event = Answer | bytes | End
 
 
-class EgressCall(asyncio.BufferedProtocol):
-    """One request under way. `next` gives what has come, or nothing when `deadline` passes."""
+class Egress:
+    """The way to the egress listener, by the path of its Unix socket, or HOST:PORT."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._idle: list[EgressCall] = []
+
+    async def open(self, target: str, headers: Mapping[str, str], body: bytes) -> EgressCall:
+        """Send a request, on a connection that is there or a new one; `target` is its path."""
+        call = self._idle.pop() if self._idle else await self._connect()
+        call.send(target, headers, body)
+        return call
+
+    async def _connect(self) -> EgressCall:
+        loop = asyncio.get_running_loop()
+        if "/" in self._address:
+            _, call = await loop.create_unix_connection(self._made, self._address)
+        else:
+            host, _, port = self._address.rpartition(":")
+            _, call = await loop.create_connection(self._made, host.strip("[]"), int(port))
+        return call
+
+    def _made(self) -> EgressCall:
+        return EgressCall(self._idle)
+
+
+class EgressCall(asyncio.BufferedProtocol):
+    """One request under way. `next` gives what has come, or nothing when `deadline` passes.
+
+    `again` is set where the connection has served before: it may have been closed just as the request went out.
+    """
+
+    def __init__(self, idle: list[EgressCall]) -> None:
+        self.again = False
+        self._idle = idle
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
@@ -47,25 +80,20 @@ class EgressCall(asyncio.BufferedProtocol):
         self._queued = 0
         self._paused = False
         self._over = False
+        self._lasts = False  # the answer is over, and the connection isn't
         self._left = False
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
-    @classmethod
-    async def open(cls, address: str, target: str, headers: Mapping[str, str], body: bytes) -> EgressCall:
-        """Connect to a Unix socket's path, or HOST:PORT, and send a request; `target` is its path."""
-        loop = asyncio.get_running_loop()
-        if "/" in address:
-            transport, call = await loop.create_unix_connection(cls, address)
-        else:
-            host, _, port = address.rpartition(":")
-            transport, call = await loop.create_connection(cls, host.strip("[]"), int(port))
+    def send(self, target: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Begin a request."""
+        assert self._transport is not None  # noqa: S101  # it is connected
+        self._events = []
+        self._over = self._lasts = self._left = False
         lines = [f"POST {target} HTTP/1.1", "host: egress", f"content-length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        transport.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
-        transport.write(body)
-        return call
+        self._transport.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport (asyncio's call)."""
@@ -78,6 +106,9 @@ class EgressCall(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse what came (asyncio's call)."""
+        if self._lasts:  # nobody asked for it
+            self.close()
+            return
         try:
             self._parser.feed_data(_READ[:nbytes])
         except httptools.HttpParserError:
@@ -89,6 +120,9 @@ class EgressCall(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         """Note the end (asyncio's call)."""
+        self._lasts = False
+        if self in self._idle:
+            self._idle.remove(self)
         self._finish(clean=False)
         self._wake()
 
@@ -113,6 +147,7 @@ class EgressCall(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         """Note the end (httptools' call)."""
         if self._parser.get_status_code() >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
+            self._lasts = self._parser.should_keep_alive()
             self._finish(clean=True)
 
     def _finish(self, *, clean: bool) -> None:
@@ -120,7 +155,7 @@ class EgressCall(asyncio.BufferedProtocol):
             self._over = True
             self._events.append(End(clean))
             if self._left:
-                self.close()
+                self._park()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -162,14 +197,29 @@ class EgressCall(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def leave(self) -> None:
-        """All that counts has come: let the answer end by itself, so that the provider's connection stays of use."""
+        """All that counts has come: let the answer end by itself, so that the connections stay of use."""
         if self._over:
-            self.close()
+            self._park()
             return
         self._left = True
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(_LINGER, self.close)
+
+    def _park(self) -> None:
+        """Keep the connection for the next request."""
+        if not self._lasts or len(self._idle) >= _MOST_IDLE:
+            self.close()
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        self._queued = 0
+        self.again = True
+        self._idle.append(self)
 
 
 def _joined(events: list[Event]) -> list[Event]:

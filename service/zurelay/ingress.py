@@ -19,6 +19,7 @@ from zurelay import (
     explain,
     headers,
     listing,
+    passthrough,
     paths,
     plan,
     rewrite,
@@ -40,7 +41,7 @@ from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
 from zurelay.ports import Record, Refusal
-from zurelay.relaying import Relaying, wants_keepalive
+from zurelay.relaying import Relaying, asks_for_keepalive, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
 from zurelay.trace_context import Trace
@@ -162,7 +163,10 @@ class Ingress:
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
             planned = self._dated(planned, came)
-            if request.stream:
+            if request.stream and not asks_for_keepalive(head):
+                include = request.include_usage
+                planned = passthrough.applied(catalog.settings, planned, include_usage=include, now=time.time())
+            if planned.relayed:
                 relaying = Relaying(self._worker, self._call, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
                 await relaying.run(head, keepalive=keepalive)
@@ -174,7 +178,7 @@ class Ingress:
                     await self._wait_for_end(planned)
         finally:
             held.release()
-            if planned is not None and holds(planned):
+            if planned is not None and planned.reservation is not None and holds(planned):
                 asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._give_back, planned.reservation)
 
     def _give_back(self, reservation: Reservation) -> None:
@@ -267,6 +271,9 @@ class Ingress:
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
         """Let Envoy's router carry the plan out, with the first attempt's body made ready where that loses nothing."""
+        if planned.passes is not None:
+            await self._pass_on(request, planned, head)
+            return
         body = rewrite.common(request.document, ask_usage=False)
         document = request.document if body is request.document.data else Document.parse(body)
         first = planned.attempts[0]
@@ -283,9 +290,23 @@ class Ingress:
             "accept": "application/json",
             wire.TOTAL_TIMEOUT: wire.milliseconds(planned.total),
         }
-        removed = headers.kept_from_provider(head.headers)
         groups = plan.groups(planned, ".whole", ".first" if ready else None)
-        await self._call.write(wire.planned(planned, groups, changed, removed, planned.whole))
+        await self._send(planned, groups, changed, head, body)
+
+    async def _pass_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
+        """Let Envoy's router carry out the plan of a stream that is the client's as it comes."""
+        body = rewrite.common(request.document, ask_usage=planned.endpoint is Endpoint.CHAT)
+        changed = {
+            "content-length": str(len(body)),
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+        }
+        await self._send(planned, plan.groups(planned, ".stream"), changed, head, body)
+
+    async def _send(self, planned: Plan, groups: list[str], changed: dict[str, str], head: Head, body: bytes) -> None:
+        removed = headers.kept_from_provider(head.headers)
+        per_try = planned.whole if planned.passes is None else planned.first_token
+        await self._call.write(wire.planned(planned, groups, changed, removed, per_try))
         for piece in wire.body_pieces(body):
             await self._call.write(piece)
 

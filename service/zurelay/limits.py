@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import functools
 import math
 from collections.abc import Iterable
 from decimal import Decimal
@@ -119,7 +120,12 @@ def output_needed(max_output: int | None, choices: int = 1) -> int:
 
 def day_of(at: int) -> str:
     """Give the UTC day of a time: 2026-11-30. Its first seven letters are the month."""
-    return dt.datetime.fromtimestamp(at // SECOND, dt.UTC).strftime("%Y-%m-%d")
+    return _day(at // (24 * 60 * MINUTE))
+
+
+@functools.lru_cache(8)
+def _day(number: int) -> str:
+    return (dt.date(1970, 1, 1) + dt.timedelta(number)).isoformat()
 
 
 def month_of(day: str) -> str:

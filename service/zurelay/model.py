@@ -170,6 +170,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     params: Params = Params()
     messages: bool = False
+    passthrough: bool | None = None  # None: as streaming.passthrough says
     display_name: str | None = None
     created: int = 0
 

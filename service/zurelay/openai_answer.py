@@ -105,5 +105,6 @@ def _usage(document: Document, changes: dict[str, bytes | None]) -> Usage | None
     value = usage.decoded(raw) if raw is not None else None
     if raw is None or value is None:
         return None
-    changes["usage"] = usage.normal(raw)
-    return usage.from_openai(value)
+    used = usage.from_openai(value)
+    changes["usage"] = usage.put_right(raw, value, used)
+    return used

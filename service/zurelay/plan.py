@@ -33,6 +33,13 @@ class Reason(enum.Enum):
     UNREADABLE = "unreadable"
 
 
+class Passes(enum.Enum):
+    """A stream that passes through, and what becomes of the chunk that has nothing but the usage."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
 # A second try of the same route can't help after these (SPEC 5: 401, 403, 404, 429).
 _NO_SECOND_TRY = frozenset({Reason.DENIED, Reason.RETRY_LATER})
 
@@ -81,7 +88,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
     `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `category` and `score` are
     Auto's; `client_request_id` is the client's own x-request-id, cut short; `began` is when the request came, `decided`
-    when this plan was made, in nanoseconds since 1970; `trace` is None where nothing is traced.
+    when this plan was made, in nanoseconds since 1970; `trace` is None where nothing is traced. A stream that
+    `passes` through has no attempt that begins after `begin_by` (Unix time).
     """
 
     request_id: str
@@ -101,6 +109,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     standing: dict[str, str] = {}
     stream: bool = False
     hide_thinking: bool = False
+    passes: Passes | None = None
+    begin_by: float = 0
     category: str = ""
     score: float = 0.0
     effort_asked: str = ""
@@ -109,6 +119,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided: int = 0
     trace: Trace | None = None
     past: tuple[Past, ...] = ()
+
+    @property
+    def relayed(self) -> bool:
+        """Whether the relay writes what the client sees."""
+        return self.stream and self.passes is None
 
     @property
     def clusters(self) -> list[str]:

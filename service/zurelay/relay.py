@@ -294,7 +294,7 @@ def answer_headers(plan: Plan, head: Mapping[str, str]) -> dict[str, str]:
     """The client's headers of a stream that an attempt answers: ours, and SSE's."""
     ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-") and name not in _FOR_US}
     return {
-        "content-type": "text/event-stream; charset=utf-8",
+        "content-type": SSE,
         "cache-control": "no-cache",
         **ours,
         **plan.standing,
@@ -318,6 +318,7 @@ def early_headers(plan: Plan) -> dict[str, str]:
     return answer_headers(plan, found)
 
 
+SSE = "text/event-stream; charset=utf-8"
 ATTEMPTS = "x-zurelay-attempts"
 ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed

@@ -11,7 +11,7 @@ import msgspec
 from zurelay import captured, exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
-from zurelay.egress_client import Answer, EgressCall, Event
+from zurelay.egress_client import Answer, EgressCall, End, Event
 from zurelay.errors import InvalidRequest
 from zurelay.grpcwire.calls import Call
 from zurelay.model import Endpoint
@@ -56,7 +56,7 @@ class Relaying:
             call = await self._open(head)
             while relay.outcome is Outcome.UNDER_WAY:
                 events = await call.next(relay.deadline)
-                if self._was_lost(events):
+                if self._was_gone(call, events) or self._was_lost(events):
                     call.close()
                     call = await self._open(head)
                     continue
@@ -69,6 +69,10 @@ class Relaying:
             if call is not None:
                 call.leave() if relay.outcome is Outcome.ANSWERED else call.close()
             self._record(relay)
+
+    def _was_gone(self, call: EgressCall, events: list[Event]) -> bool:
+        """Tell a connection that had served before, and was closed as the request went out: another takes it."""
+        return call.again and self._answer is None and events == [End(clean=False)]
 
     def _was_lost(self, events: list[Event]) -> bool:
         """Tell an answer that no attempt gave: the worker of one died with it. The client has had none: once more."""
@@ -137,7 +141,7 @@ class Relaying:
         sent |= self._trace_headers()
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
-        return await EgressCall.open(self._worker.egress, "/", sent, body)
+        return await self._worker.egress.open("/", sent, body)
 
     def _trace_headers(self) -> dict[str, str]:
         """Give what a provider may know of the trace: the attempts stand below the relay's span, and so would it."""
@@ -223,3 +227,8 @@ def wants_keepalive(head: Head) -> bool:
     if value not in ("on", "off"):
         raise InvalidRequest(f"{headers.KEEPALIVE} is {value[:20]!r}: send on or off.", param=headers.KEEPALIVE)
     return value == "on"
+
+
+def asks_for_keepalive(head: Head) -> bool:
+    """Tell a client that won't have a stream without them, from one that takes what comes."""
+    return headers.KEEPALIVE in head.headers and wants_keepalive(head)

@@ -7,6 +7,7 @@ When the line breaks, the supervisor is gone, and so goes the worker.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -129,6 +130,10 @@ class WorkerServer:
         self._recorder.configure(found, exporter)
         self._worker.configure(found, keys, self._store)
         self._limited = budgets.limited(keys)
+        # What lives as long as the configuration is not looked through again for each hundred requests.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
         if old is not self._store:
             await _close(old)
         await self._listen(envoy.message_limit(found.limits))

@@ -91,9 +91,11 @@ def decoded(raw: bytes) -> dict[str, Any] | None:
 def normal(raw: bytes) -> bytes:
     """Give the usage object that a client should see: the provider's, with the counts that differ put right."""
     value = decoded(raw)
-    if value is None:
-        return raw
-    usage = from_openai(value)
+    return raw if value is None else put_right(raw, value, from_openai(value))
+
+
+def put_right(raw: bytes, value: Mapping[str, Any], usage: Usage) -> bytes:
+    """Do the same where the object is decoded and read already."""
     changes = _corrected(value, _counts(usage))
     for field, counts in (
         ("prompt_tokens_details", {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_written}),

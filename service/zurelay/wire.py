@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import msgspec
 from google.protobuf import any_pb2
+from google.protobuf.struct_pb2 import Value
 
 from zurelay import attempt
 from zurelay import plan as plans
 from zurelay.access_log import Entry
+from zurelay.passthrough import Counted
 from zurelay.plan import Plan
 from zurelay.protos import accesslog_pb2, core_pb2, ext_proc_pb2, priority_group_pb2
 
@@ -19,11 +22,13 @@ _Response = ext_proc_pb2.ProcessingResponse
 NAMESPACE = "zurelay"  # of dynamic metadata
 MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy looks for
 FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
+PASSES = "x-zurelay-passes"  # how an attempt tells Envoy's script that the stream is the client's (passthrough.lua)
 PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 _JUDGED = "judged"  # in our namespace: whether an attempt has put the request's end on record, _YES or _NO
 _YES, _NO = "yes", "no"  # listeners.yaml looks for the latter
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
 PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: up to 64 KiB)
+_KNOWN_PLANS = 1024
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 _PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
 
@@ -44,10 +49,9 @@ def head(headers: ext_proc_pb2.HttpHeaders) -> Head:
     return Head(headers=found, end=headers.end_of_stream)
 
 
-def metadata(request: Request) -> dict[str, str]:
-    """Read the strings of our namespace that came with a message."""
-    fields = request.metadata_context.filter_metadata[NAMESPACE].fields
-    return {name: value.string_value for name, value in fields.items()}
+def plan_of(request: Request) -> Plan:
+    """Read the plan that came with a message."""
+    return plans.decode(request.metadata_context.filter_metadata[NAMESPACE].fields["plan"].string_value)
 
 
 def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
@@ -63,6 +67,18 @@ def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
         details=response.response_code_details,
         ended=_moment(common, "duration"),
         began=_moment(common, "time_to_first_upstream_tx_byte"),
+        counted=_counted(common.metadata.filter_metadata[NAMESPACE].fields),
+    )
+
+
+def _counted(fields: Mapping[str, Value]) -> Counted:
+    """Read what passthrough.lua has left."""
+    return Counted(
+        number=int(fields["answering"].string_value or 0),
+        first=fields["usage_first"].string_value,
+        last=fields["usage_last"].string_value,
+        events=int(fields["events"].number_value),
+        whole=fields["whole"].string_value == "yes",
     )
 
 
@@ -83,7 +99,7 @@ def planned(
 ) -> bytes:
     """Answer request headers with a plan: the clusters to try, how often and how long (seconds), and what to change."""
     response = _Response()
-    _set_plan(response, plan, groups)
+    _set_plan(response, plan)
     common = response.request_headers.response
     _set_headers(common.header_mutation, mutations)
     _set_headers(
@@ -95,7 +111,7 @@ def planned(
     )
     common.header_mutation.remove_headers.extend(removed)
     common.clear_route_cache = True
-    return response.SerializeToString()
+    return _override(tuple(groups)) + response.SerializeToString()
 
 
 def milliseconds(seconds: float) -> str:
@@ -103,14 +119,7 @@ def milliseconds(seconds: float) -> str:
     return str(round(seconds * 1000))
 
 
-def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan, groups: Iterable[str]) -> None:
-    override = priority_group_pb2.PriorityGroupsOverride()
-    for number, cluster in enumerate(groups, 1):
-        group = override.priority_groups.add(name=f"{number}:{cluster}")
-        group.clusters.add(cluster_name=cluster).weight.value = 1
-    response.typed_dynamic_metadata[NAMESPACE].CopyFrom(
-        any_pb2.Any(type_url=_PLAN_URL, value=override.SerializeToString())
-    )
+def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan) -> None:
     fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
     fields["plan"].string_value = plans.encode(plan).decode()
     fields["request_id"].string_value = plan.request_id
@@ -140,6 +149,20 @@ def judged(answer: bytes) -> bytes:
     Messages one behind the other are read as one (protobuf.dev, Encoding: last one wins, merging).
     """
     return answer + _ON_RECORD
+
+
+@functools.lru_cache(_KNOWN_PLANS)
+def _override(groups: tuple[str, ...]) -> bytes:
+    """Write the clusters of a plan: few differ. Serialized messages that stand one behind the other are one message."""
+    override = priority_group_pb2.PriorityGroupsOverride()
+    for number, cluster in enumerate(groups, 1):
+        group = override.priority_groups.add(name=f"{number}:{cluster}")
+        group.clusters.add(cluster_name=cluster).weight.value = 1
+    response = _Response()
+    response.typed_dynamic_metadata[NAMESPACE].CopyFrom(
+        any_pb2.Any(type_url=_PLAN_URL, value=override.SerializeToString())
+    )
+    return response.SerializeToString()
 
 
 def _set_headers(mutation: ext_proc_pb2.HeaderMutation, headers: Mapping[str, str]) -> None:
@@ -226,6 +249,13 @@ def _tag(number: int, size: int) -> bytes:
     return bytes(written)
 
 
+class Passing(msgspec.Struct, frozen=True, kw_only=True):
+    """What Envoy keeps of the attempt whose stream passes through: its number, and the model's name for the client."""
+
+    number: int
+    model: str
+
+
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt changes in a provider's answer. `plan` and `groups` re-plan what comes next."""
 
@@ -234,6 +264,7 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     plan: Plan | None = None
     groups: list[str] = []
+    passing: Passing | None = None
 
 
 def response_head_alone(mutation: Mutation) -> bytes:
@@ -241,36 +272,41 @@ def response_head_alone(mutation: Mutation) -> bytes:
     response = _Response()
     common = response.response_headers.response
     common.status = ext_proc_pb2.CommonResponse.CONTINUE_AND_REPLACE
-    _mutate(response, common, mutation)
-    return response.SerializeToString()
+    return _mutated(response, common, mutation)
 
 
 def response_headers(mutation: Mutation | None = None) -> bytes:
     """Answer an attempt's response headers, changed or as they are."""
     response = _Response()
     response.response_headers.SetInParent()
-    if mutation is not None:
-        _mutate(response, response.response_headers.response, mutation)
-    return response.SerializeToString()
+    return _mutated(response, response.response_headers.response, mutation)
 
 
 def response_body(mutation: Mutation | None = None) -> bytes:
     """Answer an attempt's response body; buffered, it may still change the headers."""
     response = _Response()
     response.response_body.SetInParent()
-    if mutation is not None:
-        _mutate(response, response.response_body.response, mutation)
-    return response.SerializeToString()
+    return _mutated(response, response.response_body.response, mutation)
 
 
-def _mutate(response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation) -> None:
+def _mutated(
+    response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation | None
+) -> bytes:
+    if mutation is None:
+        return response.SerializeToString()
     _set_headers(common.header_mutation, mutation.headers)
     common.header_mutation.remove_headers.extend(mutation.removed)
     if mutation.body is not None:
         common.body_mutation.body = mutation.body
         _set_headers(common.header_mutation, {"content-length": str(len(mutation.body))})
-    if mutation.plan is not None:
-        _set_plan(response, mutation.plan, mutation.groups)
+    if mutation.passing is not None:
+        fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
+        fields["answering"].string_value = str(mutation.passing.number)
+        fields["model"].string_value = mutation.passing.model
+    if mutation.plan is None:
+        return response.SerializeToString()
+    _set_plan(response, mutation.plan)
+    return _override(tuple(mutation.groups)) + response.SerializeToString()
 
 
 PASS_HEADERS = response_headers()

@@ -12,6 +12,7 @@ from zurelay import settlement
 from zurelay.access import KeyRing
 from zurelay.catalog import Catalog
 from zurelay.claims import MOMENT
+from zurelay.egress_client import Egress
 from zurelay.errors import GatewayUnavailable, TooLarge
 from zurelay.identity import Identifier
 from zurelay.model import Identity, Key, Settings
@@ -92,7 +93,7 @@ class Worker:
 
     def __init__(self, *, egress: str, egress_token: str, workers: int, recorder: Recorder, ends: Ends) -> None:
         self._ends = ends
-        self.egress = egress  # the egress listener: a socket's path, or HOST:PORT
+        self.egress = Egress(egress)  # the egress listener
         self.egress_token = egress_token
         self.recorder = recorder
         self.draining = False

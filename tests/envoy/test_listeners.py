@@ -5,7 +5,7 @@ import pytest
 
 from envoy_testbed import provider, runtime, settings
 from zurelay import envoy
-from zurelay.model import Identity, IdentityMode, Limits, Listen, Timeouts, Tls
+from zurelay.model import Identity, IdentityMode, Limits, Listen, Streaming, Timeouts, Tls
 
 MIB = 1 << 20
 
@@ -108,3 +108,15 @@ def test_server_tls_alone_asks_for_no_client_certificate() -> None:
     context = found["ingress"]["filter_chains"][0]["transport_socket"]["typed_config"]
     assert "require_client_certificate" not in context
     assert "validation_context_sds_secret_config" not in context["common_tls_context"]
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_script_for_streams_that_pass_through_is_there_where_some_may(wanted: bool) -> None:
+    found = rendered(streaming=Streaming(passthrough=wanted))
+    names = {name: [each["name"] for each in manager(listener)["http_filters"]] for name, listener in found.items()}
+    ext_proc, script, router = "envoy.filters.http.ext_proc", "envoy.filters.http.lua", "envoy.filters.http.router"
+    assert {
+        "ingress": [ext_proc, script, router] if wanted else [ext_proc, router],
+        "egress": [ext_proc, router],
+        "status": [router],
+    } == names

@@ -41,3 +41,7 @@ def test_a_literal_is_no_format_string(value: str, expected: str) -> None:
 @pytest.mark.parametrize(("seconds", "expected"), [(570, "570.000s"), (0.25, "0.250s"), (1e7, "10000000.000s")])
 def test_a_duration_is_written_without_exponent(seconds: float, expected: str) -> None:
     assert templates.duration(seconds) == expected
+
+
+def test_a_script_is_as_it_stands() -> None:
+    assert "function envoy_on_response(handle)" in templates.script("passthrough.lua")

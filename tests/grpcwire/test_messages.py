@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ def fed(data: bytes, edges: list[int], limit: int = 1 << 20) -> Messages:
     return messages
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.binary(max_size=50), max_size=5), st.lists(st.integers(0, 300), max_size=8))
 def test_the_same_messages_come_however_the_bytes_are_cut(sent: list[bytes], cuts: list[int]) -> None:
     data = b"".join(framed(message) for message in sent)

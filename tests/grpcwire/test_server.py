@@ -17,7 +17,9 @@ async def test_a_socket_that_a_dead_server_left_is_taken_over(tmp_path: pathlib.
     for _ in range(2):
         server = Server(Methods().all(), 100)
         await server.start(path)
-        async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+        # Else the second channel takes over what is left of the first one's connection.
+        own = [("grpc.use_local_subchannel_pool", 1)]
+        async with grpc.aio.insecure_channel(f"unix:{path}", options=own) as channel:
             stream = call(channel, "negate")
             await stream.write(b"7")
             assert b"-7" == await stream.read()

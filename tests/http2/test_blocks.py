@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hpack
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ def test_blocks_that_repeat_through_the_table_mean_the_same() -> None:
         assert dict(HEADERS) == blocks.request(encoder.encode(HEADERS))
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "c" * 500, "d" * 3_900, "e" * 4_200]), max_size=40))
 def test_the_same_bytes_are_read_by_the_table_as_it_is_now(values: list[str]) -> None:
     """Entries come, push others out, and come again: what is remembered must never be of an older table."""
@@ -98,6 +100,7 @@ def test_a_block_without_an_end_is_given_up(piece: bytes) -> None:
     assert Code.CALM == fault.value.code
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=300), st.binary(max_size=70_000)), max_size=4))
 def test_what_is_written_is_read_as_it_was(headers: list[tuple[bytes, bytes]]) -> None:
     decoder = hpack.Decoder(1 << 20)

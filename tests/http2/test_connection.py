@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +38,7 @@ def read(one: Connection, sent_bytes: bytes, cuts: list[int]) -> list[Event]:
     return [event for start, end in itertools.pairwise(edges) for event in one.feed(sent_bytes[start:end], 0)]
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.integers(0, 10_000), max_size=6))
 def test_the_same_events_come_however_the_bytes_are_cut(cuts: list[int]) -> None:
     said = PREFACE + window(ALL) + request(1, b"abc") + request(3, end=False) + reset(3)
@@ -308,6 +310,7 @@ def test_who_leaves_says_so_and_takes_no_more() -> None:
     assert (Kind.RESET, 0, 3, Code.REFUSED_STREAM.to_bytes(4)) == refused
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_random_bytes_are_read_or_are_a_fault(pieces: list[bytes]) -> None:
     one = begun(request(1, end=False))
@@ -324,6 +327,7 @@ NUMBERS = st.sampled_from([0, 1, 2, 3, 5, NUMBER])
 FRAMES = st.builds(frame, KINDS, st.integers(0, 255), NUMBERS, st.binary(max_size=40))
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(FRAMES, max_size=12))
 def test_random_frames_are_read_or_are_a_fault(frames: list[bytes]) -> None:
     one = begun(request(1, end=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ def read(sent: bytes, edges: list[int]) -> list[Frame]:
     return [found for start, end in itertools.pairwise(edges) for found in reader.feed(sent[start:end])]
 
 
+@hypothesis.settings(deadline=None)
 @given(st.lists(st.integers(0, 10_000), max_size=8))
 def test_the_same_frames_come_however_the_bytes_are_cut(cuts: list[int]) -> None:
     padded = frame(Kind.HEADERS, Flag.PADDED | Flag.PRIORITY | Flag.END_STREAM, 1, b"\x02" + b"\0" * 5 + b"abc\0\0")

@@ -32,6 +32,7 @@ def test_a_model_has_all_that_the_file_says(read_one: Any, facts: Facts) -> None
     fallbacks: [opus, gpt-6-sol]
     params: {drop: [temperature]}
     messages: true
+    passthrough: true
     """
 
     expected = Model(
@@ -55,6 +56,7 @@ def test_a_model_has_all_that_the_file_says(read_one: Any, facts: Facts) -> None
         fallbacks=("claude-opus-5-5", "gpt-6-sol"),
         params=Params(drop=("temperature",)),
         messages=True,
+        passthrough=True,
     )
     assert (expected, []) == read(read_one, facts, text)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from zurelay import otel
+from zurelay import otel, passthrough
 from zurelay.envoy import sds, tracing
 from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
-from zurelay.envoy.templates import discovery, duration, template
+from zurelay.envoy.templates import discovery, duration, script, template
 from zurelay.model import IdentityMode, Limits, Listen, Settings
 
 PEER_URIS = "peer-uris"
@@ -21,6 +21,11 @@ _LATER = 30.0
 # A client may leave more than the listener's buffer limit unread for so long, in seconds: no model writes that much
 # faster than people or programs read, and what one client holds is lost to all others.
 _UNREAD = 120.0
+# Envoy 1.40 crashes when a client's connection fills up with an answer that is complete, but still in the attempt's
+# ext_proc (as on the egress listener). So a stream that passes through must find room for all that may wait there until
+# the sidecar has seen the first token; beyond it a slow client slows its provider.
+_HELD_BACK = 64 << 20
+_LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua"
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 
 # What comes with a body in one message: headers, the plan.
@@ -59,6 +64,15 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
     if settings.telemetry.access_log:
         tracing.access_log(manager)
     _identify(manager, service["initial_metadata"], settings.identity.mode)
+    if passthrough.wanted(settings):
+        manager["http_filters"].insert(1, _script())
+        listener["per_connection_buffer_limit_bytes"] = max(settings.limits.response_body, _HELD_BACK)
+
+
+def _script() -> dict[str, Any]:
+    """Streams that pass through lack what the relay does to others; some of it is done in Envoy."""
+    source = {"inline_string": script("passthrough.lua")}
+    return {"name": "envoy.filters.http.lua", "typed_config": {"@type": _LUA, "default_source_code": source}}
 
 
 def _identify(manager: dict[str, Any], metadata: list[dict[str, str]], mode: IdentityMode) -> None:

@@ -22,6 +22,12 @@ def template(name: str) -> Any:
     return msgspec.json.decode(_parsed(name))
 
 
+@functools.cache
+def script(name: str) -> str:
+    """Give the text of a Lua script."""
+    return importlib.resources.files("zurelay_envoy").joinpath(name).read_text("utf-8")
+
+
 def dump(config: Any) -> str:
     """Write a configuration as JSON: unlike YAML it has one reading of every string."""
     return msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"

@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         self._over = False
         self._last = 0  # the call that sent last
         self.closed: asyncio.Future[None] = self.loop.create_future()
+        host.connections.add(self)
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -56,7 +57,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport (asyncio's call)."""
         self._transport = cast("asyncio.Transport", transport)
-        self._host.connections.add(self)
+        if self._over:  # the server has stopped meanwhile
+            self._transport.abort()
         self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
@@ -184,9 +186,11 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection, once what is to be said has been read, or not in time."""
-        if self._over or self._transport is None:
+        if self._over:
             return
         self._over = True
+        if self._transport is None:
+            return
         for task in self.tasks:
             task.cancel()
         self._transport.write(self._http2.take())

@@ -13,6 +13,7 @@ from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.connection import Connection
 
 _BACKLOG = 1024
+_CLOSING = 3.0  # seconds: longer than a connection lingers
 
 
 class Server:
@@ -34,6 +35,7 @@ class Server:
         if self._server is None:
             return
         self._server.close()
+        await asyncio.sleep(0)  # what was accepted just now becomes a connection
         for connection in self.connections:
             connection.leave()
         tasks = [task for connection in self.connections for task in connection.tasks]
@@ -45,4 +47,5 @@ class Server:
         connections = list(self.connections)
         for connection in connections:
             connection.close()
-        await asyncio.gather(*(connection.closed for connection in connections))
+        if connections:
+            await asyncio.wait([connection.closed for connection in connections], timeout=_CLOSING)

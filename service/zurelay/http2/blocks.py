@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -84,12 +85,17 @@ class Blocks:
             raise ConnectionFault(Code.COMPRESSION, f"a header block that can't be read: {error}") from error
 
 
+@functools.lru_cache(1024)
+def _may_be_sent(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in _FORBIDDEN
+
+
 def _checked(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     """See that a request is well formed (8.2, 8.3)."""
     found: dict[str, str] = {}
     regular = False
     for name, value in headers:
-        if not _NAME.fullmatch(name) or name in _FORBIDDEN or _NOT_IN_VALUES.search(value):
+        if not _may_be_sent(name) or _NOT_IN_VALUES.search(value):
             raise StreamFault(Code.PROTOCOL, "a header that none may send")
         if not name.startswith(":"):
             regular = True

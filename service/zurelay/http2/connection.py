@@ -72,6 +72,8 @@ class Connection:
             self._data(events, flags, number, payload)
         elif kind == Kind.HEADERS:
             self._head(events, number, payload, end=bool(flags & Flag.END_STREAM))
+        elif kind == Kind.RESET:
+            self._reset(events, number)
         else:
             self._calm.idle()
             self._control(events, kind, flags, number, payload)
@@ -148,13 +150,16 @@ class Connection:
             stream.ended = True
             events.append(Ended(number))
 
+    def _reset(self, events: list[Event], number: int) -> None:
+        stream = self._stream(number)
+        if stream is None:
+            self._calm.idle()
+        else:
+            stream.gone = True
+            events.append(Reset(number))
+
     def _control(self, events: list[Event], kind: int, flags: int, number: int, payload: bytes) -> None:
-        if kind == Kind.RESET:
-            stream = self._stream(number)
-            if stream is not None:
-                stream.gone = True
-                events.append(Reset(number))
-        elif kind == Kind.UPDATE:
+        if kind == Kind.UPDATE:
             self._update(events, number, read_u32(payload)[0] & frames.NUMBER)
         elif kind == Kind.SETTINGS:
             self._settings(events, flags, payload)

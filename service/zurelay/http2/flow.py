@@ -7,9 +7,9 @@ from zurelay.http2.frames import NUMBER, Code, ConnectionFault
 DEFAULT_WINDOW = 65_535
 WINDOW = 1 << 20  # bytes of a stream that may come unread
 
-# Frames that carry nothing (pings, settings, resets, priorities, empty data, unknown ones) in one second. A peer at
-# work sends some; one that sends nothing else keeps us busy for nothing (CVE-2019-9511 to 9518, CVE-2023-44487).
-MOST_IDLE = 20_000
+# Frames that carry nothing (pings, settings, updates, priorities, empty data, unknown ones) in one second. A peer at
+# work sends some; one that sends nothing else keeps us busy for nothing (CVE-2019-9511 to 9518).
+MOST_IDLE = 100_000
 # Answers to such frames that the peer has not read yet.
 MOST_UNREAD = 1_000
 # Streams in which the peer broke the protocol: it may err, but not for a living (CVE-2025-8671).

@@ -18,6 +18,7 @@ from zurelay.yamlnodes import Items, Table
 
 __all__ = ["Problem", "SettingsError", "parse", "unpriced"]
 
+_UNSEEN = "true, but telemetry.capture_content needs to see what a stream says; leave one of the two out"
 _UNPRICED = "missing; {} limits USD, and what isn't priced can't be counted (0 is a price too)"
 
 
@@ -50,6 +51,7 @@ def _settings(root: At, facts: Facts) -> Settings:
     whole = {name: found.values.get(name, None if root.has(name) else value) for name, value in defaults.items()}
     entry.check(root, whole["listen"], whole["status"], whole["auth"], whole["identity"])
     _check_prices(root)
+    _check_passthrough(root, found.values)
     if root.problems:
         raise Broken
     return found.build(Settings, listen=whole["listen"], status=whole["status"])
@@ -88,6 +90,18 @@ def _check_prices(root: At) -> None:
     for _, at in catalog.entries() if limited and isinstance(catalog.node, Table) else ():
         if not at.has("price"):
             at.key("price").note(_UNPRICED.format("a policy"))
+
+
+def _check_passthrough(root: At, found: Mapping[str, Any]) -> None:
+    """Note streams that pass through while their content is to be captured: no one sees it."""
+    telemetry, streaming = found.get("telemetry"), found.get("streaming")
+    if telemetry is None or not telemetry.capture_content:
+        return
+    if streaming is not None and streaming.passthrough:
+        root.key("streaming").key("passthrough").note(_UNSEEN)
+    for name, model in found.get("models", {}).items():
+        if model.passthrough:
+            root.key("models").key(name).key("passthrough").note(_UNSEEN)
 
 
 def unpriced(settings: Settings, keys: Iterable[Key]) -> tuple[Problem, ...]:

@@ -38,6 +38,7 @@ def model(name: str, at: At, facts: Facts) -> Model:
             "fallbacks": lambda child: _fallbacks(name, child, facts),
             "params": params,
             "messages": flag,
+            "passthrough": flag,
             "display_name": _display_name,
             "created": integer(0, 10**11),
         },

@@ -1,0 +1,56 @@
+"""Streams that pass through: which requests go that way, and what Envoy has counted of them (docs/passthrough.md)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from zurelay import usage
+from zurelay.formats import anthropic_usage
+from zurelay.model import Endpoint, Format, Model, Settings
+from zurelay.plan import Attempt, Passes, Plan
+from zurelay.usage import Usage
+
+_OWN_FORMAT = {Endpoint.CHAT: Format.OPENAI, Endpoint.MESSAGES: Format.ANTHROPIC}
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What Envoy tells of a stream that passed through.
+
+    `number` is the attempt that answered, 0: none; `first` and `last` are usage objects as they came, `whole` says that
+    the stream came to its end.
+    """
+
+    number: int = 0
+    first: str = ""
+    last: str = ""
+    events: int = 0
+    whole: bool = False
+
+
+def wanted(settings: Settings) -> bool:
+    """Tell whether any stream may pass through."""
+    return any(_allowed(settings, model) for model in settings.models.values())
+
+
+def _allowed(settings: Settings, model: Model) -> bool:
+    return settings.streaming.passthrough if model.passthrough is None else model.passthrough
+
+
+def applied(settings: Settings, plan: Plan, *, include_usage: bool, now: float) -> Plan:
+    """Let a plan's stream pass through, where all that may answer it allow it and speak the client's format."""
+    own = _OWN_FORMAT.get(plan.endpoint)
+    if not all(one.format is own and _allowed(settings, settings.models[one.model]) for one in plan.attempts):
+        return plan
+    keep = include_usage or plan.endpoint is not Endpoint.CHAT
+    passes = Passes.KEEP if keep else Passes.DROP
+    return msgspec.structs.replace(plan, passes=passes, begin_by=now + plan.total)
+
+
+def used(counted: Counted, attempt: Attempt) -> Usage | None:
+    """Give what the provider says was used; None where it didn't."""
+    reports = [value for raw in (counted.first, counted.last) if (value := usage.decoded(raw.encode())) is not None]
+    if not reports:
+        return None
+    if attempt.format is Format.OPENAI:
+        return usage.from_openai(reports[-1])
+    return anthropic_usage.from_anthropic(anthropic_usage.merged(reports[0], reports[-1]))
