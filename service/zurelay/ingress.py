@@ -137,7 +137,7 @@ class Ingress:
                     await self._wait_for_end(planned)
         finally:
             held.release()
-            if planned is not None and holds(planned):
+            if planned is not None and planned.reservation is not None and holds(planned):
                 asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._give_back, planned.reservation)
 
     def _give_back(self, reservation: Reservation) -> None:
