@@ -9,6 +9,7 @@ from typing import Any
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.decide import Facts
+from zurelay.limits import Refused
 from zurelay.model import (
     Effort,
     Endpoint,
@@ -24,7 +25,10 @@ from zurelay.model import (
     Url,
 )
 from zurelay.plan import Attempt, Past, Plan, Reason
+from zurelay.ports import Record, Refusal
 from zurelay.request import ChatRequest
+from zurelay.rules import Finding
+from zurelay.trace_context import Context, Trace
 
 HELLO = [{"role": "user", "content": "Hello"}]
 ALL_LEVELS = tuple(Effort)
@@ -133,6 +137,31 @@ def chunk(text: str | None = None, *, index: int = 0, finish: str | None = None,
 
 def event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
+
+
+class Silent:
+    """A recorder that keeps nothing."""
+
+    def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
+        pass
+
+    def decided(self, plan: Plan, took: float) -> None:
+        pass
+
+    def finished(self, record: Record) -> None:
+        pass
+
+    def refused(self, refusal: Refusal) -> None:
+        pass
+
+    def gave_up(self, plan: Plan, number: int, reason: str) -> None:
+        pass
+
+    def limited(self, plan: Plan, refused: Refused, *, shadow: bool) -> None:
+        pass
+
+    def ruled(self, request_id: str, finding: Finding, *, shadow: bool) -> None:
+        pass
 
 
 class Once:

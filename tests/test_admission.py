@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from making import Once, catalog, model, plan, request
+from making import Once, Silent, catalog, model, plan, request
 from zurelay import admission
 from zurelay import model as nouns
 from zurelay.errors import GatewayUnavailable, LimitExceeded
@@ -58,8 +58,8 @@ class FakeStore:
     async def close(self) -> None: ...
 
 
-class Notes:
-    """A recorder that remembers what limits did."""
+class Notes(Silent):
+    """A recorder that remembers what limits did; nothing else is told."""
 
     def __init__(self) -> None:
         self.limits: list[tuple[Refused, bool]] = []

@@ -530,3 +530,19 @@ def test_an_attempt_leaves_nothing_behind() -> None:
 
 def test_what_is_held_stays_under_envoys_buffer() -> None:
     assert attempts.HELD <= 512 << 10
+
+
+def test_an_attempt_that_is_given_up_says_when_it_was() -> None:
+    timed = attempts.timed(whole(500, b""), 5, 7)
+    assert timed.past is not None
+    assert timed.plan is not None
+    assert (5, 7) == (timed.past.began, timed.past.ended)
+    assert (timed.past,) == timed.plan.past
+
+
+def test_the_last_attempt_says_when_it_was_too_and_an_answer_needs_not() -> None:
+    timed = attempts.timed(whole(500, b"", number=5), 5, 7)
+    assert timed.past is not None
+    assert (5, 7, None) == (timed.past.began, timed.past.ended, timed.plan)
+    answer = whole()
+    assert answer is attempts.timed(answer, 5, 7)

@@ -197,3 +197,19 @@ def test_the_translated_stream_carries_the_stamp_and_what_was_asked() -> None:
 
 def test_events_are_read_by_the_providers_format() -> None:
     assert (chunk.seen, message_event.seen) == (exchange.seen(OPENAI), exchange.seen(ANTHROPIC))
+
+
+NAMES = {
+    "an answer": (b'{"id": "x", "model": "gpt-x-2026"}', "gpt-x-2026"),
+    "a stream's head": (b'{"type": "message_start", "message": {"model": "claude-x"}}', "claude-x"),
+    "no name": (b"{}", ""),
+    "a name that is none": (b'{"model": 5}', ""),
+    "a name without end": (b'{"model": "' + b"x" * 1_000 + b'"}', "x" * 128),
+    "no JSON": (b"[DONE]", ""),
+    "half a character": (b'{"model": "\xff"}', ""),
+}
+
+
+@pytest.mark.parametrize(("data", "name"), NAMES.values(), ids=NAMES)
+def test_a_providers_name_of_the_model_is_read(data: bytes, name: str) -> None:
+    assert name == exchange.named(data)

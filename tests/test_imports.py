@@ -24,6 +24,10 @@ sse jsonedit encoding chunk                     bytes, taken apart and put toget
 message_event
 http2                                           a connection of frames
 headers paths                                   what passes, and what a path names
+trace_context otlp moments semconv              telemetry's words: contexts, messages, names
+captured
+tally
+families
 yamlnodes                                       files that people write, with their lines
 settings
 keysjson
@@ -54,18 +58,23 @@ attempt                                         states
 relay
 store                                           seams
 settlement ports
+tried otel
+attributes
+spans
+counting logline budgets
 access_log
 redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
 grpcwire
-http1 clock claims
+http1 clock claims export
 loglines sqlite_file chores                           what is kept
 sqlite_keeper sqlite_reader
 sqlite_opening
 store_sqlite store_redis
 stores
+telemetry
 simulate supervise recorder worker wire         what runs, and what it holds
 admission attempts relaying report log_service                        the processors
 ingress

@@ -1,99 +1,188 @@
-"""One line a request, and counts; no secret and no text of anybody's in either."""
+"""Requests on record: lines, counts, spans and log records, each where the settings want them."""
 
 from __future__ import annotations
 
 import io
 import json
-from decimal import Decimal
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from making import attempt, plan
+from making import attempt, catalog, model, plan
+from otlp_receiver import Receiver, value
+from zurelay import otel, settlement, tally
+from zurelay.export import Exporter
+from zurelay.families import LOG_LINES_DROPPED, REQUESTS, TELEMETRY_DROPPED
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.loglines import LogLines
-from zurelay.plan import Past, Reason
-from zurelay.ports import Record
+from zurelay.model import Endpoint, Keep, Telemetry
+from zurelay.moments import SECOND, Moments
+from zurelay.otel import Signal
+from zurelay.ports import Record, Refusal
 from zurelay.recorder import LogRecorder
 from zurelay.rules import Effect, Finding
-from zurelay.store import Spent
-from zurelay.usage import Usage
+from zurelay.trace_context import Context, Trace
+
+TRACE, SPAN = "a" * 32, "b" * 16
+ONE = attempt("first/one")
+
+
+@pytest.fixture(name="receiver")
+def _receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.stop()
 
 
 class Log:
     """A recorder and what it writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, **recorder: Any) -> None:
         self._out = io.BytesIO()
         self._lines = LogLines(self._out)
-        self.recorder = LogRecorder(self._lines)
+        self.recorder = LogRecorder(self._lines, **recorder)
+        self.exporter: Exporter | None = None
+
+    def configure(self, receiver: Receiver, environ: dict[str, str] | None = None, **telemetry: Any) -> None:
+        given = Telemetry(otlp=receiver.endpoint, **telemetry)
+        export = otel.export(given, environ or {})
+        assert export is not None
+        self.exporter = Exporter(export, "i")
+        settings = catalog(model("first", "one"), telemetry=given).settings
+        self.recorder.configure(settings, self.exporter)
+
+    def close(self) -> None:
+        assert self.exporter is not None
+        self.exporter.close()
 
     def read(self) -> list[dict[str, Any]]:
         self._lines.wait_until_written()
         return [json.loads(line) for line in self._out.getvalue().splitlines()]
 
 
-def test_a_request_is_one_line_of_json() -> None:
-    answering = attempt(cluster="m/two", provider="two", model="m")
-    past = Past(number=1, cluster="m/one", reason=Reason.RETRY_LATER, status=429)
-    log = Log()
-    log.recorder.finished(
-        Record(
-            plan=plan(answering, past=(past,)),
-            number=2,
-            attempt=answering,
-            outcome="answered",
-            usage=Usage(prompt=3, completion=4),
-            finish_reasons=("stop",),
-        )
+def record(trace: Trace | None = None, **facts: Any) -> Record:
+    planned = plan(ONE, began=SECOND, decided=SECOND, trace=trace)
+    moments = Moments(began=SECOND, ended=2 * SECOND)
+    given = {"plan": planned, "number": 1, "attempt": ONE, "outcome": settlement.ANSWERED, "moments": moments}
+    return Record(**{**given, **facts})
+
+
+def refusal(trace: Trace | None = None) -> Refusal:
+    return Refusal(
+        request_id="req_1", endpoint=Endpoint.CHAT, status=403, code="policy_denied", began=1, ended=2, trace=trace
     )
-    (line,) = log.read()
-    assert (line["model"], line["provider"], line["attempts"], line["outcome"]) == ("m", "two", 2, "answered")
-    assert line["given_up"] == ["m/one: retry_later"]
-    assert line["usage"]["prompt"] == 3
-    assert line["request_id"].startswith("req_")
 
 
-@pytest.mark.parametrize("outcome", ["refused", "failed"])
-def test_a_request_that_failed_has_no_model_that_answered(outcome: str) -> None:
-    answering = attempt(model="m")
+def test_every_event_is_a_line_and_counted() -> None:
     log = Log()
-    log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome=outcome, why="said"))
-    (line,) = log.read()
-    assert (None, "said") == (line["model"], line["why"])
-
-
-def test_requests_and_attempts_given_up_are_counted() -> None:
-    answering = attempt(cluster="m/one", model="m")
-    log = Log()
-    for _ in range(2):
-        log.recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered"))
-    log.recorder.gave_up(plan(answering), 1, "status")
-    assert log.recorder.counters() == {
-        'zurelay_requests_total{model="m",outcome="answered"}': 2,
-        'zurelay_attempts_given_up_total{route="m/one",reason="status"}': 1,
-        "zurelay_log_lines_dropped_total": 0,
-    }
-    assert len(log.read()) == 2
-
-
-def test_costs_policies_and_limits_are_counted_and_told() -> None:
-    answering = attempt(cluster="m/one", model="m")
-    spent = Spent(usd=Decimal("0.25"), ours=Decimal("0.5"))
-    log = Log()
-    recorder = log.recorder
-    for _ in range(2):
-        recorder.finished(Record(plan=plan(answering), number=1, attempt=answering, outcome="answered", spent=spent))
-    scope = Scope(name="policy:p key:team", label="The policy p")
+    scope = Scope(name="key:team", label="it")
+    log.recorder.decided(plan(ONE), 0.001)
+    log.recorder.finished(record())
+    log.recorder.refused(refusal())
+    log.recorder.gave_up(plan(ONE), 1, "status")
     refused = Refused(scope=scope, kind=Kind.REQUESTS, limit=5, used=5, needed=1, wait=1)
-    recorder.limited(plan(answering), refused, shadow=True)
-    recorder.ruled("req_1", Finding("p", Effect.MODEL, "why"), shadow=False)
-    counters = recorder.counters()
-    assert 0.5 == counters['zurelay_cost_usd_total{model="m"}']
-    assert 1.0 == counters['zurelay_own_cost_usd_total{model="m"}']
-    assert 1 == counters['zurelay_limits_hit_total{scope="policy:p",limit="requests_per_minute",shadow="true"}']
-    assert 1 == counters['zurelay_policy_effects_total{policy="p",effect="model",shadow="false"}']
-    first, _, limit, rule = log.read()
-    assert ("0.25", "0.50") == (first["usd"], first["ours_usd"])
-    assert ("policy:p", "requests_per_minute", True) == (limit["rule"], limit["effect"], limit["shadow"])
-    assert ("policy:p", "model", "why") == (rule["rule"], rule["effect"], rule["why"])
+    log.recorder.limited(plan(ONE), refused, shadow=True)
+    log.recorder.ruled("req_1", Finding("p", Effect.MODEL, "why"), shadow=False)
+    request, turned_away, limit, rule = log.read()
+    assert ("answered", "turned_away") == (request["outcome"], turned_away["outcome"])
+    assert ("key:team", "policy:p") == (limit["rule"], rule["rule"])
+    found = tally.total([log.recorder.samples()])
+    assert (1,) == found[REQUESTS.name, ("first", "answered")]
+    assert (0,) == found[LOG_LINES_DROPPED.name, ()]
+
+
+def test_nothing_is_traced_unless_it_is_sent(receiver: Receiver) -> None:
+    log = Log()
+    assert log.recorder.trace("", None) is None
+    log.configure(receiver, {"OTEL_TRACES_EXPORTER": "none"})
+    assert log.recorder.trace("", None) is None
+    log.close()
+
+
+def test_a_trace_goes_on_with_envoys_span(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver)
+    sent = Context(trace=TRACE, span="c" * 16, sampled=False)
+    found = log.recorder.trace(f"{TRACE}-{SPAN}", sent)
+    assert Trace(id=TRACE, server=SPAN, parent="c" * 16) == found
+    stream = log.recorder.trace(f"{TRACE}-{SPAN}", sent, stream=True)
+    assert stream is not None
+    assert len(stream.relay) == 16
+    log.close()
+
+
+def test_a_trace_of_our_own_is_like_no_other(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver)
+    made = [log.recorder.trace("-", None) for _ in range(100)]
+    assert 100 == len({each.id for each in made if each is not None and each.ours and each.kept})
+    log.close()
+
+
+def test_spans_are_sent_where_the_trace_is_kept(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver)
+    log.recorder.finished(record(Trace(id=TRACE, server=SPAN, kept=True)))
+    log.recorder.finished(record(Trace(id="1" * 32, server=SPAN)))
+    log.recorder.refused(refusal(Trace(id="2" * 32, server=SPAN, kept=True)))
+    log.close()
+    assert {TRACE, "2" * 32} == {span.trace for span in receiver.spans}
+    (sent,) = (span for span in receiver.spans if span.kind == "CLIENT")
+    assert ("one", "one.test", 443) == (sent["gen_ai.provider.name"], sent["server.address"], sent["server.port"])
+    assert TRACE == log.read()[0]["trace_id"]
+
+
+def test_a_rule_keeps_errors_though_their_trace_is_not(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver, keep=frozenset({Keep.ERRORS}))
+    unkept = Trace(id=TRACE, server=SPAN)
+    log.recorder.finished(record(unkept))
+    log.recorder.finished(record(unkept, outcome=settlement.FAILED))
+    log.recorder.refused(refusal(unkept))
+    log.close()
+    assert ["SERVER", "INTERNAL", "CLIENT", "SERVER", "INTERNAL"] == [span.kind for span in receiver.spans]
+
+
+def test_spans_are_made_later_than_the_answer(receiver: Receiver) -> None:
+    later: list[Callable[[], None]] = []
+    log = Log(later=later.append)
+    log.configure(receiver)
+    kept = Trace(id=TRACE, server=SPAN, kept=True)
+    log.recorder.finished(record(kept))
+    log.recorder.finished(record(kept))
+    (send,) = later
+    send()
+    log.recorder.finished(record(kept))
+    assert 2 == len(later)
+    log.close()
+    assert 4 == len(receiver.spans)
+
+
+def test_log_lines_are_sent_where_that_is_wanted(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver, logs=True)
+    log.recorder.finished(record(Trace(id=TRACE, server=SPAN)))
+    log.recorder.ruled("req_1", Finding("p", Effect.MODEL, "why"), shadow=False)
+    log.close()
+    request, rule = receiver.logs
+    assert (TRACE, SPAN, 9) == (request.trace_id.hex(), request.span_id.hex(), request.severity_number)
+    assert ("zurelay.request", "zurelay.policy", 13) == (request.event_name, rule.event_name, rule.severity_number)
+    assert log.read() == [json.loads(value(each.body)) for each in (request, rule)]
+
+
+def test_what_was_dropped_still_counts_when_another_exporter_comes(receiver: Receiver) -> None:
+    log = Log()
+    log.configure(receiver)
+    receiver.refuse = True
+    log.recorder.finished(record(Trace(id=TRACE, server=SPAN, kept=True)))
+    log.close()
+
+    def dropped() -> dict[str, float]:
+        totals = tally.total([log.recorder.samples()])
+        return {labels[0]: values[0] for (name, labels), values in totals.items() if name == TELEMETRY_DROPPED.name}
+
+    assert 2 == dropped()[Signal.TRACES.value]
+    log.configure(receiver)
+    assert 2 == dropped()[Signal.TRACES.value]
+    log.close()

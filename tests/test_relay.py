@@ -15,6 +15,7 @@ from making import attempt, chunk, event, plan
 from zurelay import failure, relay, sse
 from zurelay.chat_stream import ChatStream
 from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal, ZurelayError
+from zurelay.families import TIME_PER_OUTPUT_CHUNK
 from zurelay.model import Endpoint
 from zurelay.plan import Plan
 from zurelay.relay import FAILURE, Outcome, Output, Relay, Times
@@ -714,3 +715,37 @@ def test_silence_is_filled_every_15_s_and_nothing_else_is(gaps: list[int]) -> No
 def test_the_relays_names_are_the_wires() -> None:
     assert relay.FAILURE == "x-zurelay-failure"
     assert sse.KEEP_ALIVE == b": keep-alive\n\n"
+
+
+def test_the_pace_is_that_of_chunks_not_of_reads() -> None:
+    seen = client().head(1.0).body(1.0, event(chunk("a")))
+    seen.body(2.0, event(chunk("b")) + event(chunk("c"))).body(2.1, b": x")
+    *counts, total = seen.relay.gaps
+    half_a_second = next(place for place, bound in enumerate(TIME_PER_OUTPUT_CHUNK.bounds) if bound >= 0.5)
+    assert {half_a_second: 2.0} == {place: count for place, count in enumerate(counts) if count}
+    assert 1.0 == total
+
+
+def test_the_first_chunk_has_no_pace() -> None:
+    assert () == client().head(1.0).relay.gaps
+    assert 0 == sum(client().head(1.0).body(5.0, event(chunk("a"))).relay.gaps)
+
+
+def test_the_providers_name_of_the_model_is_kept() -> None:
+    assert "gpt-x" == client().head(1.0).body(1.0, TEXT).relay.named
+    nameless = event(b'{"choices":[{"index":0,"delta":{"content":"a"}}]}')
+    seen = client().head(1.0)
+    for _ in range(4):
+        seen.body(1.0, nameless)
+    assert "" == seen.body(1.0, TEXT).relay.named  # it isn't looked for without end
+
+
+def test_an_answer_flows_from_its_head_on() -> None:
+    seen = client()
+    assert not seen.relay.flowing
+    assert seen.head(1.0).relay.flowing
+
+
+def test_what_attempts_tell_us_alone_reaches_no_client() -> None:
+    seen = client().head(1.0, x_zurelay_route="first/one", x_zurelay_past="[]", x_zurelay_began="5").body(1.0, TEXT)
+    assert {"x-zurelay-route", "x-zurelay-past", "x-zurelay-began"}.isdisjoint(seen.headers)

@@ -135,7 +135,7 @@ def test_the_example_of_the_documentation_is_read_exactly() -> None:
         },
         auto=Auto(simple=("deepseek-v4.1-flash",), standard=("gpt-6-sol",), complex=("claude-opus-5-5",)),
         auth=Auth(keys="keys.yaml"),
-        telemetry=Telemetry(otlp="http://127.0.0.1:4317"),
+        telemetry=Telemetry(otlp="http://127.0.0.1:4317", sample=1.0),
     )
 
     assert expected == parse(EXAMPLE.replace("auto:", OTHER_MODELS, 1))

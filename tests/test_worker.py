@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import Once, attempt, catalog, model, plan
+from making import Once, Silent, attempt, catalog, model, plan
 from zurelay.claims import MOMENT, Claims
 from zurelay.errors import GatewayUnavailable, TooLarge, Unauthenticated
-from zurelay.limits import Refused, Reservation
+from zurelay.limits import Reservation
 from zurelay.model import Limits, Price
-from zurelay.plan import Plan, decode, encode
+from zurelay.plan import decode, encode
 from zurelay.ports import Record
-from zurelay.rules import Finding
 from zurelay.store import Spent
 from zurelay.usage import Usage
 from zurelay.worker import Bodies, Held, Worker
@@ -157,22 +156,6 @@ def test_no_byte_is_lost_or_held_twice(bound: int, requests: list[tuple[int | No
     for one in alive:
         one.release()
     assert bodies.held == 0
-
-
-class Silent:
-    """A recorder that keeps nothing."""
-
-    def finished(self, record: Record) -> None:
-        pass
-
-    def gave_up(self, plan: Plan, number: int, reason: str) -> None:
-        pass
-
-    def limited(self, plan: Plan, refused: Refused, *, shadow: bool) -> None:
-        pass
-
-    def ruled(self, request_id: str, finding: Finding, *, shadow: bool) -> None:
-        pass
 
 
 def worker(workers: int = 1) -> Worker:

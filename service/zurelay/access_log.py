@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from zurelay import settlement
+from zurelay.moments import Moments
 from zurelay.plan import Plan
 from zurelay.ports import Record
 
@@ -14,7 +15,8 @@ _ENVOY_CLOSED = "downstream_local_disconnect"  # how Envoy's details begin where
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry's facts. `status` is 0 where no answer began, `cut` whether the connection or stream was.
 
-    `tries` counts attempts, those too that connected to nobody; `sent`: the last one had the whole request.
+    `tries` counts attempts, those too that connected to nobody; `sent`: the last one had the whole request. `ended` is
+    the request's end, `began` when the last attempt sent its first byte, in nanoseconds since 1970, 0 for never.
     """
 
     plan: Plan
@@ -23,6 +25,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool
     sent: bool
     details: str
+    ended: int = 0
+    began: int = 0
 
     @property
     def client_left(self) -> bool:
@@ -43,4 +47,5 @@ def record(entry: Entry) -> Record:
         outcome=settlement.CLIENT_LEFT if entry.client_left else settlement.FAILED,
         usage=settlement.left_unanswered(plan) if paid else None,
         why=entry.details,
+        moments=Moments(began=entry.began, ended=entry.ended),
     )

@@ -106,6 +106,17 @@ def judge_whole(plan: Plan, number: int, answered: Answered, body: bytes, *, lim
     )
 
 
+def timed(verdict: Verdict, began: int, ended: int) -> Verdict:
+    """Give a verdict whose attempt, if it is given up, says when it was; times are nanoseconds since 1970."""
+    if verdict.past is None:
+        return verdict
+    past = msgspec.structs.replace(verdict.past, began=began, ended=ended)
+    following = verdict.plan
+    if following is not None:
+        following = msgspec.structs.replace(following, past=(*following.past[:-1], past))
+    return msgspec.structs.replace(verdict, past=past, plan=following)
+
+
 def judge_head(plan: Plan, number: int, answered: Answered, *, limit: int) -> Verdict | None:
     """Judge an answer by its head, where its body can't be had or tells nothing; None where it must be waited for.
 

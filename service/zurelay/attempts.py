@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from zurelay import attempt, exchange, failure, headers, plan, settlement, wire
+import msgspec
+
+from zurelay import attempt, captured, exchange, failure, headers, plan, settlement, wire
 from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
 from zurelay.errors import InvalidRequest, ZurelayError, error_body
 from zurelay.grpcwire.calls import Call
 from zurelay.jsonedit import Document
 from zurelay.model import Format
+from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import PAST, ROUTE
+from zurelay.relay import BEGAN, PAST, ROUTE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
@@ -28,6 +31,8 @@ class WholeProcessor:
         self._call = call
         self._number = 1 if first else 0
         self._plan: Plan | None = None
+        self._began = 0
+        self._asked = b""  # the request's body, where content is captured
 
     async def serve(self) -> None:
         """See the attempt through."""
@@ -47,6 +52,7 @@ class WholeProcessor:
                 await self._call.write(self._judge(head, message.response_body.body, wire.response_body))
 
     async def _request_headers(self, message: wire.Request) -> None:
+        self._began = time.time_ns()
         sent = wire.head(message.request_headers).headers
         self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
@@ -58,10 +64,12 @@ class WholeProcessor:
         What a model that the client named can't take ends the request here; the plan has no others that can't take it.
         """
         planned = self._planned()
+        if self._captures(planned):
+            self._asked = body
         try:
             return wire.attempt_body(exchange.request_body(Document.parse(body), self._current(), planned.endpoint))
         except InvalidRequest as error:
-            note(self._worker, planned, self._number, Verdict(kind=Kind.FAIL, error=error, status=error.status))
+            self._note(Verdict(kind=Kind.FAIL, error=error, status=error.status))
             return refused(planned, self._number, error)
 
     def _read_plan(self, message: wire.Request) -> None:
@@ -90,12 +98,12 @@ class WholeProcessor:
         answered = Answered.read(head.headers, now)
         limit = self._limit()
         verdict = attempt.judge_whole(self._planned(), self._number, answered, body, limit=limit, created=int(now))
-        return self._told(verdict, head, reply)
+        return self._told(verdict, head, reply, body)
 
-    def _told(self, verdict: Verdict, head: Head, reply: Callable[[Mutation], bytes]) -> bytes:
+    def _told(self, verdict: Verdict, head: Head, reply: Callable[[Mutation], bytes], body: bytes = b"") -> bytes:
         """Put a verdict on record, and write it for Envoy."""
         planned = self._planned()
-        note(self._worker, planned, self._number, verdict)
+        verdict = self._note(verdict, body)
         if verdict.kind is Kind.MOVE_ON:
             return reply(moving_on(verdict, head, self._number, self.suffix))
         if verdict.error is not None:
@@ -103,6 +111,25 @@ class WholeProcessor:
         shown = ours(planned, self._number, self._current())
         shown |= {":status": "200", "content-type": "application/json"}
         return wire.judged(reply(Mutation(headers=shown, removed=stale(head, shown), body=verdict.body)))
+
+    def _note(self, verdict: Verdict, body: bytes = b"") -> Verdict:
+        """Put a verdict on record, with its times; `body` is the provider's answer, where it came whole."""
+        planned = self._planned()
+        moments = Moments(began=self._began or planned.decided, ended=time.time_ns())
+        verdict = attempt.timed(verdict, moments.began, moments.ended)
+        record = note(self._worker, planned, self._number, verdict, moments, body)
+        if record is not None:
+            self._worker.finish(msgspec.structs.replace(record, content=self._content(planned, verdict)))
+        return verdict
+
+    def _captures(self, planned: Plan) -> bool:
+        return planned.trace is not None and self._worker.catalog.settings.telemetry.capture_content
+
+    def _content(self, planned: Plan, verdict: Verdict) -> dict[str, str] | None:
+        if not self._asked:
+            return None
+        found = captured.asked(planned.endpoint, self._asked)
+        return found | captured.answered(planned.endpoint, verdict.body) if verdict.body is not None else found
 
     def _limit(self) -> int:
         return self._worker.catalog.settings.limits.response_body
@@ -149,7 +176,7 @@ class StreamProcessor(WholeProcessor):
                 verdict = held.feed(message.response_body.body, end=message.response_body.end_of_stream)
             else:  # trailers end a body
                 verdict = held.feed(b"", end=True)
-        note(self._worker, planned, self._number, verdict)
+        verdict = self._note(verdict)
         await self._call.write(wire.response_headers(self._stream_mutation(verdict, head)))
         for _ in range(pieces):
             await self._call.write(wire.PASS_BODY)
@@ -163,7 +190,8 @@ class StreamProcessor(WholeProcessor):
             shown = ours(planned, self._number, None) | {wire.FAILURE: failure.encode(verdict.error), **past}
             shown[":status"] = str(verdict.error.status)  # not the provider's: a 101 would end the talk here
             return Mutation(headers=shown, removed=stale(head, shown))
-        shown = ours(planned, self._number, self._current()) | {ROUTE: self._current().cluster, **tried(planned)}
+        told = {ROUTE: self._current().cluster, BEGAN: str(self._began), **tried(planned)}
+        shown = ours(planned, self._number, self._current()) | told
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         return Mutation(headers=shown, removed=kept)
 
@@ -242,25 +270,29 @@ def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutatio
     )
 
 
-def note(worker: Worker, planned: Plan, number: int, verdict: Verdict) -> None:
-    """Put a verdict on record, and set the route aside where the provider asked for it."""
+def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: Moments, body: bytes) -> Record | None:
+    """Put a verdict on record, and set the route aside where the provider asked for it.
+
+    Gives the request's record, where this is its end.
+    """
     if verdict.aside is not None:
         worker.set_aside(planned.attempts[number - 1].cluster, verdict.aside)
     if verdict.kind is not Kind.ANSWER:
         worker.recorder.gave_up(planned, number, verdict.reason.value if verdict.reason is not None else "refused")
     if planned.stream or verdict.kind is Kind.MOVE_ON:
-        return
+        return None
     current = planned.attempts[number - 1]
     usage = None
     if verdict.body is not None:
         usage = settlement.used(planned, current, verdict.usage, settlement.tokens(len(verdict.body)))
-    worker.finish(
-        Record(
-            plan=plan.given_up(planned, verdict.past),
-            number=number,
-            attempt=current,
-            outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
-            usage=usage,
-            finish_reasons=verdict.finish_reasons,
-        )
+    return Record(
+        plan=plan.given_up(planned, verdict.past),
+        number=number,
+        attempt=current,
+        outcome=settlement.ANSWERED if verdict.kind is Kind.ANSWER else settlement.REFUSED,
+        usage=usage,
+        finish_reasons=verdict.finish_reasons,
+        moments=moments,
+        status=verdict.status,
+        response_model=exchange.named(body) if planned.trace is not None and verdict.body is not None else "",
     )

@@ -36,7 +36,7 @@ def envoy_config(config: Path, sidecar: tuple[str, int], egress: tuple[str, int]
     """
     import os
 
-    from zurelay import envoy, report
+    from zurelay import envoy, otel, report
     from zurelay.supervise import loading
 
     try:
@@ -44,7 +44,8 @@ def envoy_config(config: Path, sidecar: tuple[str, int], egress: tuple[str, int]
     except loading.LoadError as error:
         report.problems(error.problems, as_json=False)
         sys.exit(1)
-    place = envoy.Elsewhere(sidecar=sidecar, egress=egress, authorities=authorities)
+    environ = otel.variables(os.environ)
+    place = envoy.Elsewhere(sidecar=sidecar, egress=egress, authorities=authorities, environ=environ)
     if kind == "envoy":
         report.value(envoy.whole(loaded.settings, place))
     else:

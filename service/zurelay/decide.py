@@ -73,6 +73,7 @@ def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Fact
         else:
             left_out.append(LeftOut(model.id, refusal.message))
     plan = _plan(catalog, request, facts, level, attempts, AUTO_ID)
+    plan = msgspec.structs.replace(plan, category=verdict.category.value, score=verdict.score)
     return Decision(
         plan=plan,
         asked=AUTO_ID,
@@ -225,4 +226,5 @@ def _plan(
         workload=facts.caller.workload.name if facts.caller.workload is not None else "",
         stream=request.stream,
         hide_thinking=not request.wants_thinking,
+        effort_asked=level.name if level is not None else "",
     )

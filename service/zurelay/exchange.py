@@ -81,6 +81,27 @@ def seen(format: Format) -> Callable[[str, bytes | None], chunk.Seen]:
     return chunk.seen if format is Format.OPENAI else message_event.seen
 
 
+class _Named(msgspec.Struct):
+    """What an answer or an event of one calls its model; a Messages stream's head says it inside the message."""
+
+    model: Any = None
+    message: Any = None
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+_LONGEST_NAME = 128
+
+
+def named(data: bytes) -> str:
+    """Give what a provider calls the model in an answer or an event; empty where it doesn't say."""
+    try:
+        found = _NAMED.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ""
+    name = found.message.get("model") if isinstance(found.message, dict) else found.model
+    return name[:_LONGEST_NAME] if isinstance(name, str) else ""
+
+
 class _Told(msgspec.Struct):
     """What an answer or an event of one may say of its usage; a Messages stream's head says it inside the message."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
+import time
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from zurelay import (
     plan,
     rewrite,
     settlement,
+    trace_context,
     wire,
 )
 from zurelay.access import Caller
@@ -33,13 +35,15 @@ from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.limits import Reservation
 from zurelay.model import Endpoint
+from zurelay.moments import Moments, seconds
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
-from zurelay.ports import Record
+from zurelay.ports import Record, Refusal
 from zurelay.relaying import Relaying, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
+from zurelay.trace_context import Trace
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
@@ -47,6 +51,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_LONGEST_WORD = 128  # of what a client wrote, in log and traces
 _OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
 
@@ -63,13 +68,18 @@ class Ingress:
         self._call = call
         self._request_id = worker.new_request_id()
         self._endpoint = Endpoint.CHAT
+        self._began = time.time_ns()
+        self._head = Head(headers={}, end=True)
+        self._asked = ""
+        self._caller_known: Caller | None = None
+        self._goes_on = False  # whether it has a plan that is under way: then its end is put on record elsewhere
 
     async def serve(self) -> None:
         """Answer it, or hand it on; every error is mapped here, once."""
         first = await self._call.read()
         if first is None:
             return
-        head = wire.head(first.request_headers)
+        head = self._head = wire.head(first.request_headers)
         try:
             await self._answer(head)
         except ClientLeftError:
@@ -80,6 +90,8 @@ class Ingress:
             await self._refuse(error)
 
     async def _refuse(self, error: ZurelayError) -> None:
+        if not self._goes_on:
+            self._worker.recorder.refused(self._refusal(error))
         found = {
             "content-type": "application/json",
             **headers.request_ids(self._endpoint, self._request_id),
@@ -88,6 +100,26 @@ class Ingress:
         body = error_body(error, self._endpoint, self._request_id)
         await self._call.write(wire.immediate(error.status, found, body))
 
+    def _refusal(self, error: ZurelayError) -> Refusal:
+        caller = self._caller_known
+        return Refusal(
+            request_id=self._request_id,
+            endpoint=self._endpoint,
+            status=error.status,
+            code=error.code,
+            began=self._began,
+            ended=time.time_ns(),
+            asked=self._asked[:_LONGEST_WORD],
+            key=caller.key.name if caller is not None and caller.key is not None else None,
+            workload=caller.workload.name if caller is not None and caller.workload is not None else "",
+            trace=self._trace(),
+        )
+
+    def _trace(self, *, stream: bool = False) -> Trace | None:
+        found = self._head.headers
+        sent = trace_context.parse(found.get("traceparent"), found.get("tracestate"))
+        return self._worker.recorder.trace(found.get(envoy.SPAN, ""), sent, stream=stream)
+
     async def _answer(self, head: Head) -> None:
         path = head.headers.get(":path", "/")
         self._endpoint = paths.shape(path)
@@ -95,7 +127,7 @@ class Ingress:
             raise GatewayUnavailable("This instance is shutting down. Try again.", retry_after=1)
         catalog = self._worker.catalog
         asked = paths.target(head.headers.get(":method", ""), path)
-        caller = self._caller(head)
+        caller = self._caller_known = self._caller(head)
         matched = self._worker.policies.match(who(caller))
         if asked.page is Page.MODELS:
             await self._show(listing.all_models(catalog, caller, matched.enforced))
@@ -122,9 +154,14 @@ class Ingress:
         keepalive = wants_keepalive(head)
         planned: Plan | None = None
         try:
-            request = ChatRequest.parse(await self._body(head, held, limits.request_body), self._endpoint)
+            body = await self._body(head, held, limits.request_body)
+            came = time.time_ns()
+            request = ChatRequest.parse(body, self._endpoint)
+            del body
+            self._asked = request.model
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
+            planned = self._dated(planned, came)
             if request.stream:
                 relaying = Relaying(self._worker, self._call, catalog, planned, request, held)
                 del request  # it goes as soon as the provider has it: streams are many, and long
@@ -143,6 +180,22 @@ class Ingress:
     def _give_back(self, reservation: Reservation) -> None:
         """Let go of what nobody has settled by now. Not sooner: what another worker settles is to be seen first."""
         self._worker.store.release(reservation)
+
+    def _dated(self, planned: Plan, came: int) -> Plan:
+        """Give the plan with its times and its trace, now that it is under way; the body `came` whole at that time."""
+        now = time.time_ns()
+        self._goes_on = True
+        self._worker.recorder.decided(planned, seconds(came, now) or 0.0)
+        return msgspec.structs.replace(
+            planned,
+            began=self._began,
+            decided=now,
+            trace=self._trace(stream=planned.stream),
+            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
+        )
+
+    def _captures(self) -> bool:
+        return self._worker.catalog.settings.telemetry.capture_content
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
         body = await self._receive(head, held)
@@ -182,7 +235,7 @@ class Ingress:
             while await self._call.read() is not None:
                 pass
         finally:
-            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT)
+            unseen = Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now())
             asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._worker.finish_unjudged, unseen)
 
     async def _receive(self, head: Head, held: Held) -> bytes:
@@ -206,10 +259,10 @@ class Ingress:
         try:
             await self._hand_on(request, planned, head)
         except ZurelayError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.REFUSED, moments=_now()))
             raise
         except asyncio.CancelledError:
-            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT))
+            self._worker.finish(Record(plan=planned, number=0, outcome=settlement.CLIENT_LEFT, moments=_now()))
             raise
 
     async def _hand_on(self, request: ChatRequest, planned: Plan, head: Head) -> None:
@@ -219,7 +272,8 @@ class Ingress:
         first = planned.attempts[0]
         # An answer that comes before the last piece of the body has gone through crashes Envoy 1.40, unless a buffering
         # attempt filter stands between: so only a body of one piece goes out without.
-        ready = len(body) <= wire.PIECE // 2 and exchange.can_prepare(document, first, planned.endpoint)
+        small = len(body) <= wire.PIECE // 2 and not self._captures()  # content is captured by an attempt that sees it
+        ready = small and exchange.can_prepare(document, first, planned.endpoint)
         if ready:
             body = exchange.request_body(document, first, planned.endpoint)
         changed = {
@@ -234,6 +288,10 @@ class Ingress:
         await self._call.write(wire.planned(planned, groups, changed, removed, planned.whole))
         for piece in wire.body_pieces(body):
             await self._call.write(piece)
+
+
+def _now() -> Moments:
+    return Moments(ended=time.time_ns())
 
 
 def holds(planned: Plan) -> bool:

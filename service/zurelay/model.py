@@ -292,12 +292,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     bodies_in_flight: int = 512 << 20
 
 
+class Keep(enum.Enum):
+    """A kind of request whose trace is kept though it wasn't sampled."""
+
+    ERRORS = "errors"
+    FALLBACKS = "fallbacks"
+
+
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
-    """Where traces and metrics go. `otlp` None: off, unless OTEL_* variables say otherwise."""
+    """Where traces and metrics go. `otlp` and `sample` None: as OTEL_* variables say, else off, and all traces.
+
+    `propagate` sends the trace's context to providers; `logs` sends the log lines too; `access_log` is Envoy's own.
+    """
 
     otlp: str | None = None
-    sample: float = 1.0
+    sample: float | None = None
+    keep: frozenset[Keep] = frozenset()
     capture_content: bool = False
+    propagate: bool = False
+    logs: bool = False
+    access_log: bool = False
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from zurelay.limits import Reservation
 from zurelay.model import Endpoint, Format, Price
+from zurelay.trace_context import Trace
 from zurelay.usage import Usage
 
 MOST_ATTEMPTS = 12  # SPEC 5
@@ -57,7 +58,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What an attempt that was answered and given up left on record. `usage` is what it used, where that is known."""
+    """What an attempt that was answered and given up left on record. `usage` is what it used, where that is known.
+
+    `began` and `ended` are nanoseconds since 1970, 0 where nobody saw.
+    """
 
     number: int
     cluster: str
@@ -65,6 +69,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     status: int
     retry_after: int | None = None
     usage: Usage | None = None
+    began: int = 0
+    ended: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,7 +79,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `length` is how many may be made, `asked` the id asked for, `key` the caller's, `explained` what the client wants
     told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
-    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer.
+    `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `category` and `score` are
+    Auto's; `client_request_id` is the client's own x-request-id, cut short; `began` is when the request came, `decided`
+    when this plan was made, in nanoseconds since 1970; `trace` is None where nothing is traced.
     """
 
     request_id: str
@@ -93,6 +101,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     standing: dict[str, str] = {}
     stream: bool = False
     hide_thinking: bool = False
+    category: str = ""
+    score: float = 0.0
+    effort_asked: str = ""
+    client_request_id: str = ""
+    began: int = 0
+    decided: int = 0
+    trace: Trace | None = None
     past: tuple[Past, ...] = ()
 
     @property

@@ -7,9 +7,12 @@ from typing import Protocol
 import msgspec
 
 from zurelay.limits import Refused
+from zurelay.model import Endpoint
+from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.rules import Finding
 from zurelay.store import Spent
+from zurelay.trace_context import Context, Trace
 from zurelay.usage import Usage
 
 
@@ -17,7 +20,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request.
 
     `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one of settlement's words, `why` is
-    what Envoy says of it; `spent` is who pays.
+    what Envoy says of it; `spent` is who pays. `reason` is why the last attempt failed, `status` its provider's;
+    `response_model` is what the provider calls the model; `content` is what was asked and answered, where that is
+    captured.
     """
 
     plan: Plan
@@ -28,6 +33,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     finish_reasons: tuple[str, ...] = ()
     spent: Spent | None = None
     why: str = ""
+    moments: Moments = Moments()
+    reason: str = ""
+    status: int = 0
+    response_model: str = ""
+    content: dict[str, str] | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that got no plan. `asked` is the client's own word, cut short: it may be anything."""
+
+    request_id: str
+    endpoint: Endpoint
+    status: int
+    code: str
+    began: int
+    ended: int
+    asked: str = ""
+    key: str | None = None
+    workload: str = ""
+    trace: Trace | None = None
 
 
 class Ends(Protocol):
@@ -48,6 +73,15 @@ class Recorder(Protocol):
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
+
+    def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
+        """Begin the trace of a request, as `trace_context.began` says; None where nothing is traced."""
+
+    def decided(self, plan: Plan, took: float) -> None:
+        """Take note of a plan; `took` is the sidecar's time for it in seconds."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """Take note of a request that got no plan."""
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

@@ -1,131 +1,151 @@
-"""Puts requests on record: one line of JSON a request on standard error, and counters for the status page."""
+"""Puts requests on record: a line of JSON on standard error, counts for the status page, spans for the collector."""
 
 from __future__ import annotations
 
-import collections
+import random
 import time
-from decimal import Decimal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from zurelay import money
+from zurelay import counting, families, logline, otlp, semconv, spans
+from zurelay.attributes import Place
 from zurelay.limits import Refused
 from zurelay.loglines import LogLines
+from zurelay.model import Keep, Settings
+from zurelay.otel import Signal
+from zurelay.otlp import Span
 from zurelay.plan import Plan
-from zurelay.ports import Record
+from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.settlement import UNANSWERED
-from zurelay.usage import Usage
+from zurelay.spans import Rule, Scene
+from zurelay.tally import Sample, Tally
+from zurelay.trace_context import Context, Trace, began
+
+if TYPE_CHECKING:
+    from zurelay.export import Exporter  # with gRPC, which takes longer to load than all the rest
+
+Later = Callable[[Callable[[], None]], object]
+"""Does something a moment later, once what is under way has been answered."""
 
 
-class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
-    time: float
-    request_id: str
-    key: str | None
-    asked: str
-    model: str | None
-    provider: str | None
-    stream: bool
-    outcome: str
-    attempts: int
-    given_up: list[str] = []
-    finish_reasons: tuple[str, ...] = ()
-    usage: Usage | None = None
-    workload: str = ""
-    usd: str | None = None
-    ours_usd: str | None = None
-    why: str = ""
+def _at_once(do: Callable[[], None]) -> None:
+    do()
 
 
-class _Rule(msgspec.Struct, kw_only=True):
-    """A line about a policy or a limit."""
-
-    time: float
-    request_id: str
-    rule: str
-    effect: str
-    why: str
-    shadow: bool
+_NOWHERE = Place("", "", 0)
+_INFO, _WARN = 9, 13  # severity numbers
 
 
 class LogRecorder:
-    """A Recorder that writes log lines and counts."""
+    """A Recorder that writes log lines, counts and traces. `configure` says how, and may come again."""
 
-    def __init__(self, lines: LogLines) -> None:
-        self._counters: collections.Counter[str] = collections.Counter()
-        self._costs: dict[str, Decimal] = collections.defaultdict(Decimal)
-        self._encoder = msgspec.json.Encoder()
+    def __init__(self, lines: LogLines, later: Later = _at_once) -> None:
+        self.tally = Tally()
         self._lines = lines
+        self._later = later
+        self._exporter: Exporter | None = None
+        self._places: dict[str, Place] = {}
+        self._scene = Scene(lambda name: self._places.get(name, _NOWHERE), _fresh_span)
+        self._rule = Rule()
+        self._waiting: list[Callable[[], list[Span]]] = []
 
-    def counters(self) -> dict[str, float]:
-        """Counts since the start, by metric line."""
-        costs = {name: float(usd) for name, usd in self._costs.items()}
-        return {**self._counters, **costs, "zurelay_log_lines_dropped_total": self._lines.dropped}
+    def configure(self, settings: Settings, exporter: Exporter | None) -> None:
+        """Put a configuration in force; the exporter of the one before is the caller's to close."""
+        if self._exporter is not None and self._exporter is not exporter:
+            for signal, dropped in self._exporter.dropped.items():
+                self.tally.add(families.TELEMETRY_DROPPED, (signal.value,), dropped)
+        self._exporter = exporter
+        keep = settings.telemetry.keep
+        self._rule = Rule(errors=Keep.ERRORS in keep, fallbacks=Keep.FALLBACKS in keep)
+        for name, provider in settings.providers.items():  # those that went have attempts under way
+            url = provider.base_url
+            self._places[name] = Place(semconv.provider(name, url.host), url.host, url.port)
+
+    def samples(self) -> Sequence[Sample]:
+        """Give what was counted since the start."""
+        own = Tally()
+        own.add(families.LOG_LINES_DROPPED, (), self._lines.dropped)
+        if self._exporter is not None:
+            for signal, dropped in self._exporter.dropped.items():
+                own.add(families.TELEMETRY_DROPPED, (signal.value,), dropped)
+        return [*self.tally.samples(), *own.samples()]
+
+    def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
+        """Begin the trace of a request, as `trace_context.began` says; None where nothing is traced."""
+        exporter = self._exporter
+        if exporter is None or not exporter.sends(Signal.TRACES):
+            return None
+        found = began(marked, sent, exporter.export.sampling, (_fresh_trace(), _fresh_span()))
+        return msgspec.structs.replace(found, relay=_fresh_span()) if stream else found
+
+    def decided(self, plan: Plan, took: float) -> None:
+        """Take note of a plan; `took` is the sidecar's time for it in seconds."""
+        counting.decided(self.tally, plan, took)
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
-        plan = record.plan
-        answering = record.attempt
-        model = answering.model if answering is not None and record.outcome not in UNANSWERED else None
-        self._counters[f'zurelay_requests_total{{model="{model or ""}",outcome="{record.outcome}"}}'] += 1
-        spent = record.spent
-        if spent is not None:
-            self._count_cost("zurelay_cost_usd_total", model, spent.usd)
-            self._count_cost("zurelay_own_cost_usd_total", model, spent.ours)
-        line = _Line(
-            time=time.time(),
-            request_id=plan.request_id,
-            key=plan.key,
-            asked=plan.asked,
-            model=model,
-            provider=answering.provider if answering is not None else None,
-            stream=plan.stream,
-            outcome=record.outcome,
-            attempts=record.number,
-            given_up=[f"{past.cluster}: {past.reason.value}" for past in plan.past],
-            finish_reasons=record.finish_reasons,
-            usage=record.usage,
-            workload=plan.workload,
-            usd=_usd(spent.usd) if spent is not None else None,
-            ours_usd=_usd(spent.ours) if spent is not None else None,
-            why=record.why,
-        )
-        self._write(line)
+        counting.finished(self.tally, record, self._scene.place)
+        trace = record.plan.trace
+        self._write(logline.request(record, time.time_ns()), "request", trace)
+        if trace is not None and (trace.kept or self._rule.keeps(record)):
+            self._send(lambda: spans.of(record, self._scene, self._rule))
 
-    def _write(self, line: _Line | _Rule) -> None:
-        self._lines.add(self._encoder.encode(line))
+    def refused(self, refusal: Refusal) -> None:
+        """Take note of a request that got no plan."""
+        counting.refused(self.tally, refusal)
+        self._write(logline.refusal(refusal, time.time_ns()), "request", refusal.trace)
+        if refusal.trace is not None and (refusal.trace.kept or self._rule.errors):
+            self._send(lambda: spans.of_refusal(refusal, self._scene, self._rule))
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""
-        cluster = plan.attempts[number - 1].cluster
-        self._counters[f'zurelay_attempts_given_up_total{{route="{cluster}",reason="{reason}"}}'] += 1
+        counting.gave_up(self.tally, plan, number, reason)
 
     def limited(self, plan: Plan, refused: Refused, *, shadow: bool) -> None:
         """Take note of a request that a limit refused, or would have refused."""
-        rule = refused.scope.name.partition(" ")[0]
-        kind = refused.kind.value
-        scope = "key" if rule.startswith("key:") else rule
-        self._counters[f'zurelay_limits_hit_total{{scope="{scope}",limit="{kind}",shadow="{_word(shadow)}"}}'] += 1
-        why = f"limit {refused.limit}, used {refused.used}, needed {refused.needed}"
-        self._write(_Rule(time=time.time(), request_id=plan.request_id, rule=rule, effect=kind, why=why, shadow=shadow))
+        counting.limited(self.tally, refused, shadow=shadow)
+        line = logline.limited(plan.request_id, refused, time.time_ns(), shadow=shadow)
+        self._write(line, "limit", plan.trace, _WARN)
 
     def ruled(self, request_id: str, finding: Finding, *, shadow: bool) -> None:
         """Take note of what a policy had against a request, or would have had."""
-        effect, rule = finding.effect.value, f"policy:{finding.policy}"
-        name = f'zurelay_policy_effects_total{{policy="{finding.policy}",effect="{effect}",shadow="{_word(shadow)}"}}'
-        self._counters[name] += 1
-        self._write(
-            _Rule(time=time.time(), request_id=request_id, rule=rule, effect=effect, why=finding.why, shadow=shadow)
-        )
+        counting.ruled(self.tally, finding, shadow=shadow)
+        self._write(logline.ruled(request_id, finding, time.time_ns(), shadow=shadow), "policy", None, _WARN)
 
-    def _count_cost(self, name: str, model: str | None, usd: Decimal | None) -> None:
-        if usd:
-            self._costs[f'{name}{{model="{model or ""}"}}'] += usd
+    def _write(self, line: bytes, event: str, trace: Trace | None, severity: int = _INFO) -> None:
+        self._lines.add(line)
+        exporter = self._exporter
+        if exporter is not None and exporter.sends(Signal.LOGS):
+            record = otlp.Log(
+                at=time.time_ns(),
+                body=line.decode(),
+                severity=severity,
+                event=f"zurelay.{event}",
+                trace=trace.id if trace is not None else "",
+                span=trace.server if trace is not None else "",
+            )
+            exporter.add(Signal.LOGS, [otlp.log(record)])
+
+    def _send(self, make: Callable[[], list[Span]]) -> None:
+        """Make spans and send them once the answer is on its way: it should not wait for them."""
+        self._waiting.append(make)
+        if len(self._waiting) == 1:
+            self._later(self._send_waiting)
+
+    def _send_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if self._exporter is not None:
+            self._exporter.add(Signal.TRACES, [otlp.span(span) for make in waiting for span in make()])
 
 
-def _word(flag: bool) -> str:
-    return "true" if flag else "false"
+_random = random.Random()  # noqa: S311  # names, not secrets; every process seeds its own
 
 
-def _usd(amount: Decimal | None) -> str | None:
-    return money.written(amount) if amount else None
+def _fresh_trace() -> str:
+    return f"{_random.getrandbits(128) or 1:032x}"
+
+
+def _fresh_span() -> str:
+    return f"{_random.getrandbits(64) or 1:016x}"

@@ -6,22 +6,26 @@ end; time comes in with each event, in seconds of any steady clock. `deadline` s
 
 from __future__ import annotations
 
+import bisect
 import enum
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from zurelay import chunk, failure, sse
+from zurelay import chunk, exchange, failure, sse
 from zurelay.chat_stream import StreamError
 from zurelay.encoding import ContentDecoder
 from zurelay.errors import ZurelayError, error_body
 from zurelay.exchange import AnswerStream
+from zurelay.families import TIME_PER_OUTPUT_CHUNK
 from zurelay.headers import EXPLAIN, request_ids
 from zurelay.model import Endpoint
 from zurelay.plan import Plan
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
 
+_GAPS = TIME_PER_OUTPUT_CHUNK.bounds
+_MOST_UNNAMED = 3  # events after which no name of the model is looked for any more
 _MOST_EVENT = 16 << 20  # bytes of one event; a tool call's arguments may come whole
 
 
@@ -60,6 +64,7 @@ class Relay:
         "_decoder",
         "_estimate_prompt",
         "_flowing",
+        "_gaps",
         "_head",
         "_heard",
         "_heartbeat",
@@ -71,8 +76,10 @@ class Relay:
         "_sent_at",
         "_stream",
         "_times",
+        "_unnamed",
         "_unpack",
         "kept_alive",
+        "named",
         "outcome",
     )
 
@@ -103,7 +110,10 @@ class Relay:
         self._stream: AnswerStream | None = None
         self._opened = False
         self._flowing = False
+        self._gaps: list[float] = []
+        self._unnamed = _MOST_UNNAMED
         self.kept_alive = 0
+        self.named = ""
         self.outcome = Outcome.UNDER_WAY
 
     @property
@@ -125,6 +135,16 @@ class Relay:
     def said(self) -> int:
         """How many tokens the model has said so far, estimated."""
         return self._stream.said if self._stream is not None else 0
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """How long it took from one chunk to the next: a histogram's counts and sum; empty where nothing came."""
+        return tuple(self._gaps)
+
+    @property
+    def flowing(self) -> bool:
+        """Whether an answer has begun."""
+        return self._flowing
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
@@ -170,10 +190,11 @@ class Relay:
         stream = self._stream
         if self.outcome is not Outcome.UNDER_WAY or stream is None:
             return []
-        self._heard = now
+        before, self._heard = self._heard, now
         out = bytearray()
         try:
             events = self._decoder.feed(self._unpack.feed(data) if self._unpack else data)
+            self._note(events, now - before)
             for event in events:
                 out += self._client_bytes(stream, event)
         except StreamError as error:
@@ -185,6 +206,20 @@ class Relay:
         if stream.done:
             self.outcome = Outcome.ANSWERED
         return self._flush(out, now)
+
+    def _note(self, events: list[Event], gap: float) -> None:
+        """Take note of the pace, and of the model's name there. Chunks that come together share their time."""
+        if self._unnamed and events:
+            self._unnamed -= 1
+            self.named = exchange.named(events[0].data or b"")
+            self._unnamed = 0 if self.named else self._unnamed
+        if not events:
+            return
+        if not self._gaps:  # the first chunk has none before it
+            self._gaps = [0.0] * (len(_GAPS) + 2)
+            return
+        self._gaps[bisect.bisect_left(_GAPS, gap / len(events))] += len(events)
+        self._gaps[-1] += gap
 
     def _client_bytes(self, stream: AnswerStream, event: Event) -> bytes:
         piece = stream.feed(event)
@@ -287,7 +322,8 @@ ATTEMPTS = "x-zurelay-attempts"
 ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
 FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
 PAST = "x-zurelay-past"  # the header that tells which attempts were given up
-_FOR_US = frozenset({ROUTE, PAST})
+BEGAN = "x-zurelay-began"  # the header in which an attempt that answers tells when it began, in nanoseconds since 1970
+_FOR_US = frozenset({ROUTE, PAST, BEGAN})
 
 
 def _is_cut(rest: Event) -> bool:

@@ -8,19 +8,22 @@ from collections.abc import Mapping
 
 import msgspec
 
-from zurelay import exchange, failure, headers, rewrite, settlement, sse, wire
+from zurelay import captured, exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, Event
 from zurelay.errors import InvalidRequest
 from zurelay.grpcwire.calls import Call
 from zurelay.model import Endpoint
+from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan, decode_past, encode
 from zurelay.ports import Record
-from zurelay.relay import ATTEMPTS, FAILURE, PAST, ROUTE, Outcome, Output, Relay, Times
+from zurelay.relay import ATTEMPTS, BEGAN, FAILURE, PAST, ROUTE, Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
 from zurelay.wire import Head
 from zurelay.worker import Held, Worker
+
+_OPEN = 200
 
 
 class Relaying:
@@ -39,6 +42,11 @@ class Relaying:
         self._loop = asyncio.get_running_loop()
         self._answer: Answer | None = None
         self._sent_again = False
+        self._capture = plan.trace is not None and catalog.settings.telemetry.capture_content
+        self._content = captured.asked(plan.endpoint, request.document.data) if self._capture else None
+        self._said = bytearray()  # the client's bytes, where content is captured
+        self._first_token = 0
+        self._opened = 0
 
     async def run(self, head: Head, *, keepalive: bool) -> None:
         """Relay until the end, or until the client leaves; then the provider's request ends too."""
@@ -126,9 +134,19 @@ class Relaying:
         sent.pop("content-length", None)
         sent["content-type"] = "application/json"
         sent["accept"] = "text/event-stream"
+        sent |= self._trace_headers()
         sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
         return await EgressCall.open(self._worker.egress, "/", sent, body)
+
+    def _trace_headers(self) -> dict[str, str]:
+        """Give what a provider may know of the trace: the attempts stand below the relay's span, and so would it."""
+        trace = self._plan.trace
+        if trace is None or not self._settings.telemetry.propagate:
+            return {}
+        own = trace_context.Context(trace=trace.id, span=trace.above, sampled=trace.kept)
+        found = {"traceparent": trace_context.traceparent(own)}
+        return {**found, "tracestate": trace.state} if trace.state else found
 
     def _step(self, relay: Relay, events: list[Event]) -> list[Output]:
         now = self._loop.time()
@@ -141,6 +159,8 @@ class Relaying:
             elif isinstance(event, Answer):
                 self._answer = event
                 outputs += relay.head(event.status, event.headers, now)
+                if relay.flowing:  # the attempt holds the head back until there is a token
+                    self._first_token = time.time_ns()
             else:
                 outputs += relay.end(now, clean=event.clean)
         return outputs
@@ -148,7 +168,11 @@ class Relaying:
     async def _write(self, outputs: list[Output]) -> None:
         for output in outputs:
             if output.status is not None:
+                if output.status == _OPEN and not self._first_token:
+                    self._opened = time.time_ns()
                 await self._call.write(wire.stream_head(output.status, output.headers))
+            if self._capture and len(self._said) < captured.MOST:
+                self._said += output.data
             if output.data or output.end:
                 await self._call.write(wire.stream_body(output.data, end=output.end))
 
@@ -167,7 +191,26 @@ class Relaying:
                 outcome=settlement.CLIENT_LEFT if left else relay.outcome.value,
                 usage=usage,
                 finish_reasons=relay.finish_reasons,
+                moments=self._moments(relay, head),
+                status=_OPEN if self._first_token else 0,
+                response_model=relay.named,
+                content=self._captured(),
             )
+        )
+
+    def _captured(self) -> dict[str, str] | None:
+        if self._content is None or not self._said:
+            return self._content
+        return self._content | captured.streamed(self._plan.endpoint, bytes(self._said))
+
+    def _moments(self, relay: Relay, head: Mapping[str, str]) -> Moments:
+        return Moments(
+            began=int(head.get(BEGAN, "0")),
+            first_token=self._first_token,
+            opened=self._opened,
+            ended=time.time_ns(),
+            keepalives=relay.kept_alive,
+            gaps=relay.gaps,
         )
 
     def _with_past(self, told: str | None) -> Plan:

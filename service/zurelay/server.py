@@ -8,30 +8,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zurelay import envoy, keysfile, settings, stores
+from zurelay import budgets, envoy, keysfile, limits, settings, stores
 from zurelay.claims import Claims
+from zurelay.clock import WallClock
+from zurelay.families import LIMIT_USED
 from zurelay.grpcwire.calls import Method
 from zurelay.grpcwire.health import Health
 from zurelay.grpcwire.server import Server
 from zurelay.log_service import LogService
 from zurelay.loglines import LogLines
 from zurelay.model import Key, Settings
+from zurelay.otel import OtelError, Signal
 from zurelay.recorder import LogRecorder
 from zurelay.servicer import Processor
 from zurelay.store import Store, StoreError, StoreUnavailableError
+from zurelay.tally import Sample
+from zurelay.telemetry import Sending
 from zurelay.worker import Worker
 
 if TYPE_CHECKING:
     from zurelay.grpcwire.over_grpcio import GrpcioServer
 
 _log = logging.getLogger("zurelay")
+
+
+_SIGNALS = frozenset({Signal.TRACES, Signal.LOGS})  # metrics are the supervisor's to send: it has those of all workers
+_BUDGETS = 15.0  # seconds between two looks at what is left of budgets
 
 
 class Command(msgspec.Struct, kw_only=True):
@@ -51,7 +61,7 @@ class Reply(msgspec.Struct, kw_only=True):
 
     op: str
     problem: str | None = None
-    counters: dict[str, float] = {}
+    samples: Sequence[Sample] = ()
     open: int = 0
 
 
@@ -63,22 +73,27 @@ class WorkerServer:
         self._worker = worker
         self._processor = Processor(worker)
         self._recorder = recorder
+        self._sending = Sending(os.environ, _SIGNALS)
         self._finishing: asyncio.Task[None] | None = None
         self._health = Health()
         self._server: Server | GrpcioServer | None = None
         self._store: Store | None = None
         self._place: tuple[str | None, str | None] | None = None
+        self._limited: tuple[Key, ...] = ()
 
     async def run(self) -> None:
         """Serve until the supervisor hangs up."""
         reader = await _standard_input()
+        budget = asyncio.create_task(self._watch_budgets())
         while line := await reader.readline():
             reply = await self._obey(msgspec.json.decode(line, type=Command))
             sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
             sys.stdout.buffer.flush()
+        budget.cancel()
         if self._server is not None:
             await self._server.stop()
         await _close(self._store)
+        await asyncio.to_thread(self._sending.close)
 
     async def _obey(self, command: Command) -> Reply:
         if command.op == "configure":
@@ -94,7 +109,7 @@ class WorkerServer:
             self._finishing = asyncio.create_task(self._server.stop(command.seconds))
             return Reply(op="finishing")
         if command.op == "report":
-            return Reply(op="report", counters=self._recorder.counters(), open=self._processor.open)
+            return Reply(op="report", samples=self._recorder.samples(), open=self._processor.open)
         return Reply(op="problem", problem=f"no such command: {command.op}")
 
     async def _configure(self, command: Command) -> Reply:
@@ -107,7 +122,13 @@ class WorkerServer:
             await self._open(found)
         except StoreError as error:
             return Reply(op="problem", problem=str(error))
+        try:
+            exporter = self._sending.configure(found.telemetry)
+        except OtelError as error:
+            return Reply(op="problem", problem=str(error))
+        self._recorder.configure(found, exporter)
         self._worker.configure(found, keys, self._store)
+        self._limited = budgets.limited(keys)
         if old is not self._store:
             await _close(old)
         await self._listen(envoy.message_limit(found.limits))
@@ -132,6 +153,20 @@ class WorkerServer:
         if self._place != stores.place(found.store):
             self._store = await stores.open_store(found.store)
             self._place = stores.place(found.store)
+
+    async def _watch_budgets(self) -> None:
+        """Keep the gauges of budgets up to date."""
+        while True:
+            await asyncio.sleep(_BUDGETS)
+            day = limits.day_of(WallClock().now())
+            if self._store is None or not self._limited:
+                self._recorder.tally.clear(LIMIT_USED)
+                continue
+            try:
+                lines = await self._store.spending(budgets.first_day(day), day)
+            except StoreUnavailableError:  # requests that need it say so
+                continue
+            budgets.count(self._recorder.tally, self._limited, lines, day)
 
 
 def _transport(address: str, methods: list[Method[Any]], limit: int, *, shared: bool) -> Server | GrpcioServer:
@@ -181,6 +216,6 @@ async def _standard_input() -> asyncio.StreamReader:
 def main(address: str, egress: str, egress_token: str, workers: int, ends: str) -> None:
     """Run one worker in this process; `ends` is the file of the claims, which all workers share."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    recorder = LogRecorder(LogLines(sys.stderr.buffer))
+    recorder = LogRecorder(LogLines(sys.stderr.buffer), lambda do: asyncio.get_running_loop().call_soon(do))
     worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder, ends=Claims(ends))
     asyncio.run(WorkerServer(address, worker, recorder).run())

@@ -61,7 +61,17 @@ def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
         cut=flags.downstream_connection_termination or flags.downstream_remote_reset,
         sent=common.HasField("time_to_last_upstream_tx_byte"),
         details=response.response_code_details,
+        ended=_moment(common, "duration"),
+        began=_moment(common, "time_to_first_upstream_tx_byte"),
     )
+
+
+def _moment(common: accesslog_pb2.AccessLogCommon, name: str) -> int:
+    """Give a moment of an entry, in nanoseconds since 1970; 0 where it never was."""
+    if not common.HasField(name):
+        return 0
+    after: int = getattr(common, name).ToNanoseconds()
+    return common.start_time.ToNanoseconds() + after
 
 
 def planned(

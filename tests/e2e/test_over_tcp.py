@@ -37,7 +37,7 @@ class Worker:
         assert json.loads(self.process.stdout.readline()) == {
             "op": "configured",
             "problem": None,
-            "counters": {},
+            "samples": [],
             "open": 0,
         }
 

@@ -43,7 +43,7 @@ def test_listeners_and_clusters_are_watched_files(config: Any) -> None:
 def test_the_flag_that_crashes_envoy_is_off(config: Any) -> None:
     (layer,) = config["layered_runtime"]["layers"]
 
-    assert layer["static_layer"] == {"envoy.reloadable_features.grpc_side_stream_flow_control": False}
+    assert layer["static_layer"]["envoy.reloadable_features.grpc_side_stream_flow_control"] is False
 
 
 def test_memory_and_connections_are_bounded(config: Any) -> None:

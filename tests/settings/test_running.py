@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from zurelay.model import Limits, OnFailure, Secret, Store, Streaming, Telemetry, Timeouts
+from zurelay.model import Keep, Limits, OnFailure, Secret, Store, Streaming, Telemetry, Timeouts
 from zurelay.settings import running
 from zurelay.settings.facts import Facts
 from zurelay.settings.names import Names
@@ -61,6 +61,11 @@ RIGHT = {
         "{otlp: 'http://127.0.0.1:4317', sample: 0.25, capture_content: true}",
         Telemetry(otlp="http://127.0.0.1:4317", sample=0.25, capture_content=True),
     ),
+    "all of telemetry": (
+        "telemetry",
+        "{keep: [errors, fallbacks], propagate: true, logs: true, access_log: true}",
+        Telemetry(keep=frozenset(Keep), propagate=True, logs=True, access_log=True),
+    ),
 }
 
 
@@ -70,6 +75,11 @@ def test_a_section_is_read(read_one: Any, section: str, text: str, value: object
 
 
 WRONG = {
+    "something else to keep": (
+        "telemetry",
+        "{keep: [eror]}",
+        "keep[0]: expected one of errors or fallbacks, not eror; did you mean errors?",
+    ),
     "a time without unit": (
         "timeouts",
         "total: 570",

@@ -9,6 +9,7 @@ import pytest
 from supervise.workers import COMMAND
 from zurelay.supervise import fleet as fleet_module
 from zurelay.supervise.fleet import Fleet, NotConfiguredError, without
+from zurelay.supervise.member import Member
 from zurelay.supervise.polling import until
 
 ENVIRON = {**os.environ, "ZURELAY_TEST": "seen"}
@@ -69,7 +70,7 @@ async def test_workers_get_their_environment(fleet: Fleet) -> None:
     fleet.start("ok", "")
     await serving(fleet)
 
-    assert (await fleet.counters())["seen"] == 2
+    assert (await fleet.totals())["seen", ()] == (2,)
 
 
 async def test_a_worker_that_is_killed_is_replaced_and_configured(fleet: Fleet, launches: Launches) -> None:
@@ -117,11 +118,11 @@ async def test_a_worker_that_only_pauses_stays(fleet: Fleet, monkeypatch: pytest
     before = fleet.pids
 
     os.kill(before[0], signal.SIGSTOP)
-    await fleet.counters()
+    await fleet.totals()
     os.kill(before[0], signal.SIGCONT)
 
     await serving(fleet)
-    await fleet.counters()
+    await fleet.totals()
     assert fleet.pids == before
 
 
@@ -192,12 +193,16 @@ async def test_the_same_configuration_disturbs_no_one(fleet: Fleet) -> None:
 async def test_what_the_dead_have_counted_still_counts(fleet: Fleet) -> None:
     fleet.start("ok", "")
     await serving(fleet)
-    before = (await fleet.counters())["reports"]
+    before = (await fleet.totals())["reports", ()]
 
     os.kill(fleet.pids[0], signal.SIGKILL)
     await so(lambda: fleet.restarts == 1 and fleet.serving == 2)
 
-    assert (await fleet.counters())["reports"] > before
+    assert (await fleet.totals())["reports", ()] > before
+
+
+def drains(member: Member) -> float:
+    return next(sample.values[0] for sample in member.samples if sample.family == "drains")
 
 
 async def test_draining_reaches_every_worker_and_those_to_come(fleet: Fleet) -> None:
@@ -207,9 +212,9 @@ async def test_draining_reaches_every_worker_and_those_to_come(fleet: Fleet) -> 
     await fleet.drain()
     os.kill(fleet.pids[0], signal.SIGKILL)
     await so(lambda: fleet.restarts == 1 and fleet.serving == 2)
-    await fleet.counters()
+    await fleet.totals()
 
-    await so(lambda: [member.counters["drains"] for member in fleet._members.values()] == [1, 1])
+    await so(lambda: [drains(member) for member in fleet._members.values()] == [1, 1])
 
 
 async def test_workers_say_how_many_calls_are_under_way_and_finish_them(fleet: Fleet) -> None:

@@ -148,3 +148,19 @@ def test_aliases_in_the_keys_rules_become_ids(tmp_path: Path) -> None:
 def test_a_key_for_a_model_that_is_not_there_is_a_problem_of_the_keys_file(tmp_path: Path) -> None:
     (problem,) = told(write(tmp_path, CLOSED, keys=KEYS.replace("}]", ", models: [nick]}]")))
     assert problem.startswith("keys.yaml: keys.team.models: ")
+
+
+WRONG_VARIABLES = {
+    "another protocol": ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, "only grpc is spoken"),
+    "no certificate": ({"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere.pem"}, "/nowhere.pem, which can't be read"),
+}
+
+
+@pytest.mark.parametrize(("environ", "said"), WRONG_VARIABLES.values(), ids=WRONG_VARIABLES)
+def test_variables_of_telemetry_are_checked_with_the_file(tmp_path: Path, environ: dict[str, str], said: str) -> None:
+    path = write(tmp_path, OPEN + "telemetry: {otlp: 'http://127.0.0.1:4317'}\n")
+
+    (problem,) = told(path, environ)
+
+    assert "zurelay.yaml: telemetry: " in problem
+    assert said in problem

@@ -6,9 +6,11 @@ import pytest
 
 from supervise.workers import COMMAND
 from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError, WorkerRefusedError
+from zurelay.tally import Sample
 
 CONFIGURE = Command(op="configure", config="ok")
 REPORT = Command(op="report")
+REPORTED_ONCE = Sample("reports", (), (1.0,))
 
 
 @pytest.fixture(name="member")
@@ -21,8 +23,8 @@ async def _member() -> AsyncIterator[Member]:
 
 async def test_an_answer_belongs_to_its_question(member: Member) -> None:
     assert (await member.ask(CONFIGURE, 10)).op == "configure"
-    assert (await member.ask(REPORT, 10)).counters["reports"] == 1
-    assert member.counters["reports"] == 1
+    assert (await member.ask(REPORT, 10)).samples[0] == REPORTED_ONCE
+    assert member.samples[0] == REPORTED_ONCE
 
 
 async def test_an_answer_that_comes_too_late_is_no_answer_to_the_next_question(member: Member) -> None:
@@ -35,7 +37,7 @@ async def test_an_answer_that_comes_too_late_is_no_answer_to_the_next_question(m
     os.kill(member.child.pid, signal.SIGCONT)
 
     assert (await member.ask(CONFIGURE, 10)).op == "configure"
-    assert member.counters["reports"] == 1
+    assert member.samples[0] == REPORTED_ONCE
     assert not member.waiting
 
 

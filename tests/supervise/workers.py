@@ -24,7 +24,7 @@ for line in sys.stdin:
             print("hello")
         if word == "leave":
             count = 1
-            print(json.dumps({"op": "configured", "counters": {"requests": 1}}), flush=True)
+            print(json.dumps({"op": "configured", "samples": [["requests", [], [1]]]}), flush=True)
             time.sleep(0.05)
             sys.exit(0)
     if command["op"] == "drain":
@@ -34,7 +34,8 @@ for line in sys.stdin:
     if command["op"] == "report":
         count += 1
         reply["open"] = calls
-        reply["counters"] = {"reports": count, "drains": drains, os.environ.get("ZURELAY_TEST", "unset"): 1}
+        counted = {"reports": count, "drains": drains, os.environ.get("ZURELAY_TEST", "unset"): 1}
+        reply["samples"] = [[name, [], [value]] for name, value in counted.items()]
     print(json.dumps(reply), flush=True)
 """
 

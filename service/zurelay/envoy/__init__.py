@@ -15,6 +15,7 @@ from zurelay.envoy.runtime import (
     Runtime,
 )
 from zurelay.envoy.sds import secrets
+from zurelay.envoy.tracing import SPAN, is_collector
 
 __all__ = [
     "ADMIN_SOCKET",
@@ -25,12 +26,14 @@ __all__ = [
     "LISTENERS_FILE",
     "PEER_ADDRESS",
     "PEER_URIS",
+    "SPAN",
     "Elsewhere",
     "Runtime",
     "bootstrap",
     "clusters",
     "command",
     "envoy_gateway",
+    "is_collector",
     "istio",
     "listeners",
     "message_limit",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from zurelay.envoy import sds
+from zurelay import otel
+from zurelay.envoy import sds, tracing
 from zurelay.envoy.runtime import Runtime
 from zurelay.envoy.templates import discovery, literal, template
 from zurelay.model import Format, Http, Provider, Settings, Url
+from zurelay.otel import Signal
 
 KINDS = ("first", "whole", "stream")
 
@@ -18,6 +20,7 @@ _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTl
 # nginx, load balancers and the big providers after 60 s or more.
 _IDLE_PLAIN, _IDLE_TLS = "4s", "50s"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_TRACE_HEADERS = frozenset({"traceparent", "tracestate"})  # they reach a provider where `telemetry.propagate` says so
 _CREDENTIALS = ("authorization", "x-api-key", "api-key")
 # Headers of the client that reach a provider (SPEC 3): a provider that sets one doesn't take it from the others.
 _PASSED = frozenset({"accept", "anthropic-beta", "anthropic-version", "content-type", "idempotency-key", "user-agent"})
@@ -26,16 +29,24 @@ _PASSED = frozenset({"accept", "anthropic-beta", "anthropic-version", "content-t
 def clusters(settings: Settings, runtime: Runtime) -> str:
     """Write clusters.json."""
     added = _added_headers(settings)
+    kept = _TRACE_HEADERS if settings.telemetry.propagate else frozenset()
     routes = [route for model in settings.models.values() for route in model.routes]
     used = dict.fromkeys(route.provider for route in routes)
     return discovery(
-        [_provider(settings.providers[name], runtime) for name in used]
+        _collectors(settings, runtime)
+        + [_provider(settings.providers[name], runtime) for name in used]
         + [
-            _attempt(f"{route.name}.{kind}", kind, settings.providers[route.provider], runtime, added)
+            _attempt(f"{route.name}.{kind}", kind, settings.providers[route.provider], runtime, added, kept)
             for route in routes
             for kind in KINDS
         ]
     )
+
+
+def _collectors(settings: Settings, runtime: Runtime) -> list[dict[str, Any]]:
+    export = otel.export(settings.telemetry, runtime.environ)
+    target = export.to(Signal.TRACES) if export is not None else None
+    return [] if target is None else [tracing.collector(target, runtime.ca_bundle)]
 
 
 def provider_cluster(provider: Provider) -> str:
@@ -95,7 +106,9 @@ def _transport(provider: Provider, runtime: Runtime) -> dict[str, Any]:
     return {"name": "envoy.transport_sockets.tls", "typed_config": context}
 
 
-def _attempt(name: str, kind: str, provider: Provider, runtime: Runtime, added: list[str]) -> dict[str, Any]:
+def _attempt(
+    name: str, kind: str, provider: Provider, runtime: Runtime, added: list[str], kept: frozenset[str]
+) -> dict[str, Any]:
     loaded = template("cluster.yaml")
     cluster: dict[str, Any] = loaded["attempt"]
     cluster["name"] = name
@@ -103,7 +116,9 @@ def _attempt(name: str, kind: str, provider: Provider, runtime: Runtime, added: 
     options = cluster["typed_extension_protocol_options"][_OPTIONS]
     processor, mutation, credential, codec = options["http_filters"]
     _processor(processor["typed_config"], loaded["modes"][kind], kind, added)
-    mutation["typed_config"]["mutations"]["request_mutations"] += _mutations(provider, added)
+    mutations = mutation["typed_config"]["mutations"]
+    general = [each for each in mutations["request_mutations"] if each.get("remove") not in kept]
+    mutations["request_mutations"] = general + _mutations(provider, added)
     options["http_filters"] = [processor, mutation, *_credential(credential, provider, runtime), codec]
     return cluster
 

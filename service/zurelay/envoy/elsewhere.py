@@ -23,12 +23,16 @@ _CLUSTERS = ("sidecar", "refuse")
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the sidecar is, where Envoy shall listen for what it relays, and what stands on Envoy's own file system."""
+    """Where the sidecar is, where Envoy shall listen for what it relays, and what stands on Envoy's own file system.
+
+    `environ` are the variables that say where telemetry goes.
+    """
 
     sidecar: Address
     egress: Address
     authorities: str = "/etc/ssl/certs/ca-certificates.crt"
     admin: Address = ("127.0.0.1", 9901)
+    environ: dict[str, str] = {}
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +46,13 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 def parts(settings: Settings, place: Elsewhere) -> Parts:
     """Make the parts."""
-    runtime = Runtime(directory="/run", worker_sockets=("/run/w",), status_socket="/run/s", ca_bundle=place.authorities)
+    runtime = Runtime(
+        directory="/run",
+        worker_sockets=("/run/w",),
+        status_socket="/run/s",
+        ca_bundle=place.authorities,
+        environ=place.environ,
+    )
     boot = msgspec.json.decode(bootstrap(runtime))
     ours = [one for one in boot["static_resources"]["clusters"] if one["name"] in _CLUSTERS]
     for one in ours:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from zurelay.envoy import sds
+from zurelay import otel
+from zurelay.envoy import sds, tracing
 from zurelay.envoy.local_replies import for_clients, for_relay
 from zurelay.envoy.runtime import EGRESS_SOCKET, Runtime
 from zurelay.envoy.templates import discovery, duration, template
@@ -52,6 +53,11 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
     _common(manager, settings)
     manager["local_reply_config"] = for_clients()
     service = manager["http_filters"][0]["typed_config"]["grpc_service"]
+    export = otel.export(settings.telemetry, runtime.environ)
+    if export is not None:
+        tracing.trace(manager, export)
+    if settings.telemetry.access_log:
+        tracing.access_log(manager)
     _identify(manager, service["initial_metadata"], settings.identity.mode)
 
 

@@ -19,6 +19,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
     `worker_sockets` are the gRPC sockets of the sidecar's workers, `status_socket` is where it answers
     /readyz, /metrics and /drain, `ca_bundle` holds the authorities trusted for providers without their own `ca`.
+    `environ` are the variables that say where telemetry goes.
     """
 
     directory: str
@@ -28,6 +29,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 1
     heap: int = 2 << 30
     connections: int = 10_000
+    environ: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         if not self.worker_sockets:

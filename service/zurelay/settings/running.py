@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from zurelay.model import Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
+from zurelay.model import Keep, Limits, OnFailure, Store, Streaming, Telemetry, Timeouts
 from zurelay.settings.facts import Facts
-from zurelay.settings.places import At, Found, Reader, struct
+from zurelay.settings.places import At, Found, Reader, each, struct
 from zurelay.settings.redis import redis_url
 from zurelay.settings.scalars import choice, duration, flag, integer, number, size, text
 from zurelay.settings.secrets import secret
@@ -67,7 +67,12 @@ def limits(at: At) -> Limits:
 
 def telemetry(at: At) -> Telemetry:
     """Read where traces and metrics go."""
-    return struct(at, Telemetry, {"otlp": _collector, "sample": _sample, "capture_content": flag})
+    readers: dict[str, Reader[Any]] = dict.fromkeys(("capture_content", "propagate", "logs", "access_log"), flag)
+    return struct(at, Telemetry, readers | {"otlp": _collector, "sample": _sample, "keep": _keep})
+
+
+def _keep(at: At) -> frozenset[Keep]:
+    return frozenset(each(choice(Keep))(at))
 
 
 def _collector(at: At) -> str:

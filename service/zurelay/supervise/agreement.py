@@ -104,7 +104,7 @@ def wanted(settings: Settings, runtime: envoy.Runtime | None) -> contract.Wanted
         del sidecar["load_assignment"]
     return contract.Wanted.of(
         listeners=_resources(envoy.listeners(settings, run)),
-        clusters=_resources(envoy.clusters(settings, run)),
+        clusters=[one for one in _resources(envoy.clusters(settings, run)) if not envoy.is_collector(one["name"])],
         sidecar=sidecar,
         message_limit=envoy.message_limit(settings.limits),
     )

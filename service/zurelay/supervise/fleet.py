@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from zurelay import tally
+from zurelay.families import GAUGES
 from zurelay.supervise.member import Command, Member, WorkerFrozenError, WorkerGoneError, WorkerRefusedError
+from zurelay.tally import Totals
 
 _log = logging.getLogger("zurelay")
 
@@ -39,7 +41,7 @@ class Fleet:
         self._launch = launch
         self._members: dict[int, Member] = {}
         self._command: Command | None = None
-        self._past: collections.Counter[str] = collections.Counter()
+        self._past: Totals = {}
         self._changed = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
 
@@ -114,13 +116,11 @@ class Fleet:
             if outcome is not None:
                 _log.warning("%s: it can't be told to %s", outcome, command.op)
 
-    async def counters(self) -> dict[str, float]:
+    async def totals(self) -> Totals:
         """Sum what the workers have counted, those that ended included."""
         await self._ask_all(Command(op="report"), _REPORT)
-        total = self._past.copy()
-        for member in self._members.values():
-            total.update(member.counters)
-        return dict(total)
+        living = [member.samples for member in self._members.values()]
+        return tally.total([tally.samples(self._past), *living], GAUGES)
 
     async def stop(self) -> None:
         """End every worker."""
@@ -167,7 +167,8 @@ class Fleet:
         finally:
             watch.cancel()
             if not member.child.running:
-                self._past.update(member.counters)
+                left = [sample for sample in member.samples if sample.family not in GAUGES]
+                self._past = tally.total([tally.samples(self._past), left])
                 del self._members[number]
 
     async def _watch(self, member: Member) -> None:

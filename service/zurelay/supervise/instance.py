@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zurelay import envoy, http1
+from zurelay import envoy, http1, otel
 from zurelay.supervise import machine
 from zurelay.supervise.admin import Admin
 from zurelay.supervise.agreement import Agreement
@@ -21,6 +20,7 @@ from zurelay.supervise.fleet import Fleet, without
 from zurelay.supervise.loading import Loaded, secret_variables
 from zurelay.supervise.process import package_command
 from zurelay.supervise.reload import Reloader
+from zurelay.supervise.reporting import Reporting
 from zurelay.supervise.rollout import Rollout
 from zurelay.supervise.rundir import RunDirectory
 from zurelay.supervise.status import Status
@@ -64,6 +64,7 @@ class Instance:
             heap=shape.heap,
             concurrency=max(1, machine.cores() // 2),
             connections=min(10_000, shape.open_files // _FILES_A_STREAM),
+            environ=otel.variables(os.environ),
         )
         self.admin = Admin(directory.file(envoy.ADMIN_SOCKET))
         self.fleet = Fleet(self.workers, self._launch)
@@ -77,7 +78,8 @@ class Instance:
         self._loaded = loaded
         self._shape = shape
         self._token = secrets.token_urlsafe(32)
-        self._watcher: asyncio.Task[None] | None = None
+        self._reporting = Reporting(self.status, lambda: self.rollout.loaded.settings.telemetry, os.environ)
+        self._tasks: list[asyncio.Task[None]] = []
 
     def prepare(self) -> None:
         """Write Envoy's files, and start nothing."""
@@ -87,17 +89,18 @@ class Instance:
         """Write Envoy's files, start the workers, answer for the status, and watch for changes."""
         self.rollout.begin(self._loaded)
         await self._server.listen_unix(self.runtime.status_socket)
+        self._tasks.append(asyncio.create_task(self._reporting.run()))
         if self._shape.status_listen is not None:
             await self._listen(*self._shape.status_listen)
         if self._reloader is not None:
-            self._watcher = asyncio.create_task(self._reloader.run())
+            self._tasks.append(asyncio.create_task(self._reloader.run()))
 
     async def stop(self) -> None:
         """End all of it, the workers last."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watcher
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reporting.close()
         await self.rollout.stop()
         await self._server.stop()
         await self.fleet.stop()

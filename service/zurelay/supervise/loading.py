@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from zurelay import keysfile, settings
-from zurelay.model import Identity, Key, Listen, Provider, Secret, Settings, Store, Tls
+from zurelay import keysfile, otel, settings
+from zurelay.model import Identity, Key, Listen, Provider, Secret, Settings, Store, Telemetry, Tls
 from zurelay.problems import Problem, SettingsError
 
 _LARGEST = 16 << 20  # a catalog of a thousand models takes one
@@ -72,6 +72,7 @@ def load(path: Path, environ: Mapping[str, str], *, elsewhere: bool = False) -> 
         found = settings.parse(text, environ=Everything() if elsewhere else environ, readable=readable)
     except SettingsError as error:
         raise _problems(path, error.problems) from None
+    _check_telemetry(path, found.telemetry, environ)
     if found.auth.keys is None:
         return Loaded(text=text, settings=resolve(found, base))
     keys_path = base / found.auth.keys
@@ -85,6 +86,17 @@ def load(path: Path, environ: Mapping[str, str], *, elsewhere: bool = False) -> 
         others = tuple(problem for problem in error.problems if problem not in unpriced)
         raise LoadError(_problems(path, unpriced).problems + _problems(keys_path, others).problems) from None
     return Loaded(text=text, keys_text=keys_text, settings=resolve(found, base), keys=keys)
+
+
+def _check_telemetry(path: Path, telemetry: Telemetry, environ: Mapping[str, str]) -> None:
+    try:
+        export = otel.export(telemetry, environ)
+    except otel.OtelError as error:
+        raise _problems(path, (Problem(0, "telemetry", str(error)),)) from None
+    for target in export.targets.values() if export is not None else ():
+        if target.ca is not None and not _readable(Path(target.ca)):
+            said = f"OTEL_EXPORTER_OTLP_CERTIFICATE names {target.ca}, which can't be read: name a file of certificates"
+            raise _problems(path, (Problem(0, "telemetry", said),))
 
 
 def resolve(found: Settings, base: Path) -> Settings:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from zurelay.supervise.process import Child
+from zurelay.tally import Sample
 
 _log = logging.getLogger("zurelay")
 
@@ -29,7 +30,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True):
 
     op: str
     problem: str | None = None
-    counters: dict[str, float] = {}
+    samples: tuple[Sample, ...] = ()
     open: int = 0
 
 
@@ -51,7 +52,7 @@ class Member:
     def __init__(self, child: Child) -> None:
         self.child = child
         self.configured: Command | None = None
-        self.counters: dict[str, float] = {}
+        self.samples: tuple[Sample, ...] = ()
         self.open = 0
         self.heard = time.monotonic()
         self._waiting: collections.deque[asyncio.Future[Reply]] = collections.deque()
@@ -99,7 +100,7 @@ class Member:
     def _hear(self, reply: Reply) -> None:
         future = self._waiting.popleft()
         self.heard = time.monotonic()
-        self.counters = reply.counters or self.counters
+        self.samples = reply.samples or self.samples
         self.open = reply.open
         if not future.done():
             future.set_result(reply)

@@ -1,4 +1,4 @@
-"""Answers /readyz, /metrics and /drain, which Envoy's status listener passes on, and /livez (SPEC 2)."""
+"""Answers /readyz, /metrics, /stats/prometheus and /drain for Envoy's status listener, and /livez (SPEC 2)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Protocol
 
 import msgspec
 
-from zurelay import http1
+from zurelay import families, http1, tally
 from zurelay.supervise.admin import AdminError
+from zurelay.tally import Family, Totals
 
 _log = logging.getLogger("zurelay")
 
@@ -20,6 +21,7 @@ _METHODS = {
     "/livez": ("GET", "HEAD"),
     "/readyz": ("GET", "HEAD"),
     "/metrics": ("GET", "HEAD"),
+    "/stats/prometheus": ("GET", "HEAD"),
     "/drain": ("GET", "POST"),
 }
 
@@ -34,7 +36,7 @@ class Workers(Protocol):
     def serving(self) -> int:
         """How many workers serve."""
 
-    async def counters(self) -> dict[str, float]:
+    async def totals(self) -> Totals:
         """Sum what they counted."""
 
 
@@ -105,6 +107,8 @@ class Status:
             self._say(reply, 503 if problems else 200, {"ready": not problems, "problems": problems})
         elif request.path == "/metrics":
             reply.whole(200, _PROMETHEUS, (await self.metrics()).encode())
+        elif request.path == "/stats/prometheus":
+            reply.whole(200, _PROMETHEUS, (await self._envoys()).encode())
         else:
             self._say(reply, 200, {"drained": await self._drain.run()})
 
@@ -116,41 +120,31 @@ class Status:
         # Before Envoy has all of its files there is nothing to compare.
         return found + (await self._rollout.disagreements() or await self._agreement.problems())
 
+    async def totals(self) -> Totals:
+        """Give our own metrics, all workers and this process together."""
+        own: dict[Family, float] = {
+            families.WORKERS: self._workers.size,
+            families.WORKERS_ALIVE: self._workers.serving,
+            families.WORKER_RESTARTS: self._workers.restarts,
+            families.CONFIG_GENERATION: self._rollout.generation,
+        }
+        found = await self._workers.totals()
+        found.update({(family.name, ()): (value,) for family, value in own.items()})
+        for result, count in self._reloads.items():
+            found[families.CONFIG_RELOADS.name, (result,)] = (count,)
+        return found
+
     async def metrics(self) -> str:
         """Give our metrics and Envoy's in Prometheus' text format."""
-        ours = await self._workers.counters()
-        ours |= {
-            "zurelay_workers": self._workers.size,
-            "zurelay_workers_alive": self._workers.serving,
-            "zurelay_worker_restarts_total": self._workers.restarts,
-            "zurelay_config_generation": self._rollout.generation,
-        }
-        for result, count in self._reloads.items():
-            ours[f'zurelay_config_reloads_total{{result="{result}"}}'] = count
+        return tally.exposition(families.FAMILIES, await self.totals()) + await self._envoys()
+
+    async def _envoys(self) -> str:
         try:
-            envoys = await self._admin.metrics()
+            return await self._admin.metrics()
         except AdminError as error:
             _log.warning("metrics without Envoy's: %s", error)
-            envoys = ""
-        return exposition(ours) + envoys
+            return ""
 
     @staticmethod
     def _say(reply: http1.Reply, status: int, value: object) -> None:
         reply.whole(status, _JSON, msgspec.json.encode(value) + b"\n")
-
-
-def exposition(metrics: Mapping[str, float]) -> str:
-    """Write metrics, named with their labels, so that those of one name stand together under its type."""
-    lines: list[str] = []
-    last = ""
-    for key in sorted(metrics, key=lambda key: (key.partition("{")[0], key)):
-        name = key.partition("{")[0]
-        if name != last:
-            lines.append(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}")
-            last = name
-        lines.append(f"{key} {_number(metrics[key])}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)

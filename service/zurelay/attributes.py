@@ -1,0 +1,104 @@
+"""What the span of an attempt says: the conventions' attributes for GenAI, and ours."""
+
+from __future__ import annotations
+
+import msgspec
+
+from zurelay import semconv
+from zurelay.model import Endpoint
+from zurelay.moments import seconds
+from zurelay.otlp import Value
+from zurelay.plan import Attempt, Plan, routed_from
+from zurelay.ports import Record
+from zurelay.tried import Tried
+from zurelay.usage import Usage
+
+CHAT, COUNT = "chat", "count_tokens"  # gen_ai.operation.name; the conventions have no word for the latter
+
+
+def operation(plan: Plan) -> str:
+    """Name what a request does."""
+    return COUNT if plan.endpoint is Endpoint.COUNT_TOKENS else CHAT
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a provider is, and what the conventions call it."""
+
+    name: str
+    address: str
+    port: int
+
+
+def of(record: Record, one: Tried, place: Place) -> dict[str, Value]:
+    """Give the attributes of one attempt of a request that is over; `place` is its provider's."""
+    plan, attempt = record.plan, one.attempt
+    told: dict[str, Value] = {
+        semconv.OPERATION: operation(plan),
+        semconv.PROVIDER: place.name,
+        semconv.REQUEST_MODEL: attempt.upstream,
+        semconv.SERVER_ADDRESS: place.address,
+        semconv.SERVER_PORT: place.port,
+        "zurelay.attempt.number": one.number,
+        "zurelay.route": attempt.cluster,
+        "zurelay.provider": attempt.provider,
+        "zurelay.model": attempt.model,
+    }
+    if plan.stream:
+        told[semconv.REQUEST_STREAM] = True
+    _add_choice(told, record, attempt)
+    if one.status:
+        told[semconv.STATUS_CODE] = one.status
+    if one.error:
+        told[semconv.ERROR_TYPE] = one.error
+    if one.reason:
+        told["zurelay.moved_on" if not one.ends else "zurelay.failed"] = one.reason
+    if one.discarded is not None:
+        told["zurelay.cost.discarded_usd"] = float(one.discarded)
+    if one.ends:
+        _add_end(told, record, one)
+    return told
+
+
+def _add_choice(told: dict[str, Value], record: Record, attempt: Attempt) -> None:
+    came_from = routed_from(record.plan, attempt)
+    if came_from is not None:
+        told["zurelay.routed_from"] = came_from
+    if record.plan.category:
+        told["zurelay.category"] = record.plan.category
+    if attempt.shown_effort is not None:
+        told["zurelay.effort.applied"] = attempt.shown_effort
+
+
+def _add_end(told: dict[str, Value], record: Record, one: Tried) -> None:
+    """Add what only the attempt that ended the request has: its use, its end, its cost."""
+    moments, spent = record.moments, record.spent
+    if record.response_model:
+        told[semconv.RESPONSE_MODEL] = record.response_model
+    if record.finish_reasons:
+        told[semconv.FINISH_REASONS] = record.finish_reasons
+    first = seconds(one.began, moments.first_token)
+    if first is not None:
+        told[semconv.TIME_TO_FIRST_CHUNK] = first
+    if record.usage is not None and operation(record.plan) is CHAT:  # who only counts uses nothing
+        told.update(_usage(record.usage))
+    if record.why:
+        told["zurelay.why"] = record.why
+    if spent is not None and spent.usd:
+        told["zurelay.cost.usd"] = float(spent.usd)
+    if spent is not None and spent.ours:
+        told["zurelay.cost.own_usd"] = float(spent.ours)
+    if record.content is not None:
+        told.update(record.content)
+
+
+def _usage(usage: Usage) -> dict[str, Value]:
+    told: dict[str, Value] = {semconv.INPUT_TOKENS: usage.prompt, semconv.OUTPUT_TOKENS: usage.completion}
+    more = {
+        semconv.CACHE_READ: usage.cached,
+        semconv.CACHE_WRITTEN: usage.cache_written,
+        semconv.REASONING_TOKENS: usage.reasoning,
+    }
+    told |= {name: count for name, count in more.items() if count}
+    if usage.estimated:
+        told["zurelay.usage.estimated"] = True
+    return told

@@ -1,0 +1,85 @@
+"""Envoy's part of the traces: the server span of each request, and the cluster that leads to the collector."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from typing import Any
+
+import msgspec
+
+from zurelay.envoy.templates import duration, literal, template
+from zurelay.otel import Export, Signal, Target
+
+SPAN = "x-zurelay-span"  # the request header in which the sidecar is told of Envoy's span: TRACE-SPAN, or - for none
+
+_COLLECTOR = "collector."  # how its cluster's name begins; those of routes have a slash, those of providers another end
+_TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+
+
+def is_collector(cluster: str) -> bool:
+    """Tell a collector's cluster by its name: no plan needs it."""
+    return cluster.startswith(_COLLECTOR)
+
+
+def collector_name(target: Target) -> str:
+    """Name the cluster of a collector; another place is another cluster."""
+    return f"{_COLLECTOR}{hashlib.sha256(msgspec.json.encode((target.url, target.ca))).hexdigest()[:8]}"
+
+
+def collector(target: Target, authorities: str) -> dict[str, Any]:
+    """Make the cluster that leads to a collector; `authorities` are those trusted where it names none of its own."""
+    cluster: dict[str, Any] = template("telemetry.yaml")["collector"]
+    url = target.url
+    cluster["name"] = cluster["load_assignment"]["cluster_name"] = collector_name(target)
+    is_address = _is_address(url.host)
+    if is_address:
+        del cluster["cluster_type"]
+        cluster["type"] = "STATIC"
+    endpoint = cluster["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"]
+    endpoint["address"]["socket_address"].update(address=url.host, port_value=url.port)
+    if url.scheme == "https":
+        validation: dict[str, Any] = {"trusted_ca": {"filename": target.ca or authorities}}
+        context: dict[str, Any] = {"@type": _TLS, "common_tls_context": {"validation_context": validation}}
+        if is_address:
+            validation["match_typed_subject_alt_names"] = [{"san_type": "IP_ADDRESS", "matcher": {"exact": url.host}}]
+        else:
+            context.update(sni=url.host, auto_sni_san_validation=True)
+        cluster["transport_socket"] = {"name": "envoy.transport_sockets.tls", "typed_config": context}
+    return cluster
+
+
+def trace(manager: dict[str, Any], export: Export) -> None:
+    """Let a connection manager trace its requests, if traces are sent at all."""
+    target = export.to(Signal.TRACES)
+    if target is None:
+        return
+    loaded = template("telemetry.yaml")
+    manager.update(loaded["manager"])
+    config = manager["tracing"]["provider"]["typed_config"]
+    service = config["grpc_service"]
+    service["envoy_grpc"]["cluster_name"] = collector_name(target)
+    service["timeout"] = duration(target.timeout)
+    service["initial_metadata"] = [{"key": key, "value": literal(value)} for key, value in target.headers]
+    config["service_name"] = export.resource["service.name"]
+    config["resource_detectors"][0]["typed_config"]["attributes"] = export.resource
+    inner = config["sampler"]["typed_config"]["wrapped_sampler"]
+    inner["typed_config"]["sampling_percentage"]["numerator"] = export.sampling.millionths
+    if not export.sampling.heed_parent:
+        config["sampler"] = inner
+    processor = manager["http_filters"][0]["typed_config"]
+    processor["emit_client_span"] = False
+    manager["http_filters"][:0] = loaded["filters"]
+
+
+def access_log(manager: dict[str, Any]) -> None:
+    """Let a connection manager write a line about every request."""
+    manager["access_log"].append(template("telemetry.yaml")["access_log"])
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

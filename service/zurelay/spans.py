@@ -1,0 +1,220 @@
+"""From a request that is over to its spans: the decision, the relay of a stream, and one client span an attempt.
+
+The server span is Envoy's, whose id came with the request; it is made here where Envoy doesn't send it. Attempts stand
+below the relay of a stream, else below the server span. Nothing here grows with the length of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from zurelay import attributes, semconv
+from zurelay.attributes import Place, operation
+from zurelay.model import Endpoint
+from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value
+from zurelay.ports import Record, Refusal
+from zurelay.settlement import ANSWERED, CLIENT_LEFT
+from zurelay.trace_context import Trace
+from zurelay.tried import Tried, tried
+
+FIRST_TOKEN, OPENED_EARLY, KEPT_ALIVE = "zurelay.first_token", "zurelay.opened_early", "zurelay.kept_alive"
+_PATHS = {
+    Endpoint.CHAT: "/v1/chat/completions",
+    Endpoint.MESSAGES: "/v1/messages",
+    Endpoint.COUNT_TOKENS: "/v1/messages/count_tokens",
+}
+_SERVER_FAULT = 500
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What spans are made with: `place` finds a provider, `fresh` gives a span id that nobody has used."""
+
+    place: Callable[[str], Place]
+    fresh: Callable[[], str]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests are kept though their trace isn't: those that failed, those that took several attempts."""
+
+    errors: bool = False
+    fallbacks: bool = False
+
+    def keeps(self, record: Record) -> bool:
+        """Decide at a request's end."""
+        if self.errors and record.outcome not in (ANSWERED, CLIENT_LEFT):
+            return True
+        return self.fallbacks and record.number > 1
+
+
+def of(record: Record, scene: Scene, rule: Rule) -> list[Span]:
+    """Give the spans of a request that is over: none where its trace isn't kept."""
+    trace = record.plan.trace
+    if trace is None or not (trace.kept or rule.keeps(record)):
+        return []
+    found = []
+    if trace.ours or not trace.kept:
+        found.append(_server(record, trace))
+    found.append(_decision(record, trace, scene))
+    if trace.relay:
+        found.append(_relay(record, trace))
+    found += [_attempt(record, one, trace, scene) for one in tried(record)]
+    return found
+
+
+def of_refusal(refusal: Refusal, scene: Scene, rule: Rule) -> list[Span]:
+    """Give the spans of a request that was refused before any attempt."""
+    trace = refusal.trace
+    if trace is None or not (trace.kept or rule.errors):
+        return []
+    found = []
+    if trace.ours or not trace.kept:
+        found.append(_refused_server(refusal, trace))
+    told = _known(refusal.request_id, refusal.key, refusal.workload)
+    if refusal.asked:
+        told["zurelay.model.asked"] = refusal.asked
+    told[semconv.ERROR_TYPE] = refusal.code
+    found.append(
+        Span(
+            trace=trace.id,
+            id=scene.fresh(),
+            parent=trace.server,
+            name="decide",
+            kind=INTERNAL,
+            start=refusal.began,
+            end=refusal.ended,
+            attributes=told,
+            error=refusal.code,
+            state=trace.state,
+        )
+    )
+    return found
+
+
+def _known(request_id: str, key: str | None, workload: str) -> dict[str, Value]:
+    found: dict[str, Value] = {"zurelay.request_id": request_id}
+    if key:
+        found["zurelay.key"] = key
+    if workload:
+        found["zurelay.workload"] = workload
+    return found
+
+
+def _server(record: Record, trace: Trace) -> Span:
+    plan, path = record.plan, _PATHS[record.plan.endpoint]
+    failed = record.outcome not in (ANSWERED, CLIENT_LEFT)
+    told: dict[str, Value] = {
+        semconv.METHOD: "POST",
+        semconv.URL_PATH: path,
+        "zurelay.request_id": plan.request_id,
+    }
+    if failed:
+        told[semconv.ERROR_TYPE] = record.outcome
+    return Span(
+        trace=trace.id,
+        id=trace.server,
+        parent=trace.parent,
+        name=f"POST {path}",
+        kind=SERVER,
+        start=plan.began,
+        end=record.moments.ended,
+        attributes=told,
+        error="" if failed else None,
+        state=trace.state,
+    )
+
+
+def _refused_server(refusal: Refusal, trace: Trace) -> Span:
+    path = _PATHS[refusal.endpoint]
+    told: dict[str, Value] = {
+        semconv.METHOD: "POST",
+        semconv.URL_PATH: path,
+        semconv.STATUS_CODE: refusal.status,
+        semconv.ERROR_TYPE: refusal.code,
+        "zurelay.request_id": refusal.request_id,
+    }
+    return Span(
+        trace=trace.id,
+        id=trace.server,
+        parent=trace.parent,
+        name=f"POST {path}",
+        kind=SERVER,
+        start=refusal.began,
+        end=refusal.ended,
+        attributes=told,
+        # https://opentelemetry.io/docs/specs/semconv/http/http-spans/: a server's 4xx is the client's mistake.
+        error="" if refusal.status >= _SERVER_FAULT else None,
+        state=trace.state,
+    )
+
+
+def _decision(record: Record, trace: Trace, scene: Scene) -> Span:
+    plan = record.plan
+    told = _known(plan.request_id, plan.key, plan.workload)
+    told["zurelay.model.asked"] = plan.asked
+    told["zurelay.plan"] = tuple(plan.clusters)
+    if plan.category:
+        told["zurelay.category"] = plan.category
+        told["zurelay.score"] = plan.score
+    if plan.effort_asked:
+        told["zurelay.effort.asked"] = plan.effort_asked
+    return Span(
+        trace=trace.id,
+        id=scene.fresh(),
+        parent=trace.server,
+        name="decide",
+        kind=INTERNAL,
+        start=plan.began,
+        end=plan.decided,
+        attributes=told,
+        state=trace.state,
+    )
+
+
+def _relay(record: Record, trace: Trace) -> Span:
+    moments = record.moments
+    events = []
+    if moments.opened:
+        events.append(Event(OPENED_EARLY, moments.opened))
+    if moments.first_token:
+        events.append(Event(FIRST_TOKEN, moments.first_token))
+    if moments.keepalives:
+        events.append(Event(KEPT_ALIVE, moments.ended, {"zurelay.keepalives": moments.keepalives}))
+    told: dict[str, Value] = {"zurelay.request_id": record.plan.request_id, "zurelay.outcome": record.outcome}
+    failed = record.outcome not in (ANSWERED, CLIENT_LEFT)
+    if failed:
+        told[semconv.ERROR_TYPE] = record.outcome
+    return Span(
+        trace=trace.id,
+        id=trace.relay,
+        parent=trace.server,
+        name="relay",
+        kind=INTERNAL,
+        start=record.plan.decided,
+        end=moments.ended,
+        attributes=told,
+        events=tuple(events),
+        error="" if failed else None,
+        state=trace.state,
+    )
+
+
+def _attempt(record: Record, one: Tried, trace: Trace, scene: Scene) -> Span:
+    told = attributes.of(record, one, scene.place(one.attempt.provider))
+    events: tuple[Event, ...] = ()
+    if one.ends and record.moments.first_token:
+        events = (Event(FIRST_TOKEN, record.moments.first_token),)
+    return Span(
+        trace=trace.id,
+        id=scene.fresh(),
+        parent=trace.above,
+        name=f"{operation(record.plan)} {one.attempt.upstream}",
+        kind=CLIENT,
+        start=one.began,
+        end=max(one.ended, one.began),
+        attributes=told,
+        events=events,
+        error=one.error or None,
+        state=trace.state,
+    )
