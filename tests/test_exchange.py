@@ -124,10 +124,8 @@ def test_only_a_body_of_the_clients_own_format_is_made_beforehand() -> None:
 
 
 SAID = {"role": "assistant", "content": "Hi"}
-COMPLETION = {
-    "choices": [{"message": SAID, "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 3, "completion_tokens": 1},
-}
+COUNTS = {"prompt_tokens": 3, "completion_tokens": 1}
+COMPLETION = {"choices": [{"message": SAID, "finish_reason": "stop"}], "usage": COUNTS}
 MESSAGE = {
     "content": [{"type": "text", "text": "Hi"}],
     "stop_reason": "end_turn",
@@ -190,13 +188,8 @@ def test_the_translated_stream_carries_the_stamp_and_what_was_asked() -> None:
     made = exchange.stream(at(ANTHROPIC), CHAT, Asked(usage=True), STAMP)
     head = b'{"type":"message_start","message":{"usage":{"input_tokens":3}}}'
     made.feed(Event("message_start", head, b""))
-    out = made.feed(
-        Event(
-            "message_delta",
-            b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}',
-            b"",
-        )
-    )
+    end = b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}'
+    out = made.feed(Event("message_delta", end, b""))
     out += made.feed(Event("message_stop", b'{"type":"message_stop"}', b""))
     assert b'"model":"opus"' in out
     assert b'"usage":{"prompt_tokens":3' in out
