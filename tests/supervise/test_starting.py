@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from supervise.lives import Config
+from supervise.making import loaded
 from zurelay.supervise import machine, starting
 from zurelay.supervise.starting import Options
 
@@ -41,3 +44,20 @@ def test_envoys_heap_is_bounded_by_the_memory_that_it_has(
     monkeypatch.setattr(machine, "memory", lambda: ours)
 
     assert starting.heap(Options(envoy_memory=envoys)) == heap
+
+
+@pytest.mark.parametrize(("allowed", "warned"), [(None, False), (128, False), (6, False), (5, True), (2, True)])
+def test_an_envoy_that_could_not_watch_its_files_is_warned_of(
+    allowed: int | None, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(machine, "watches", lambda: allowed)
+
+    starting.check_watches(loaded(tmp_path, key="A_KEY"))
+
+    assert ["Envoy watches 3 files" in message for message in caplog.messages] == ([True] if warned else [])
+
+
+def test_the_machine_says_how_much_may_be_watched() -> None:
+    limit = machine.watches()
+
+    assert limit is None or limit > 0

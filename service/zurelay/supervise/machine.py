@@ -48,6 +48,14 @@ def memory() -> int:
     return here if bound == "max" else min(here, int(bound))
 
 
+def watches() -> int | None:
+    """Give how many inotify instances one user of this machine may have, all processes together (inotify(7))."""
+    try:
+        return int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    except (OSError, ValueError):
+        return None
+
+
 def raise_file_limit() -> int:
     """Raise the number of files that this process and its children may open to the hard limit, and give it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -55,6 +55,7 @@ async def _sidecar(options: Options, kills: list[Kill]) -> None:
 def _made(options: Options, directory: rundir.RunDirectory) -> Instance:
     loaded = starting.load(options, None, elsewhere=True)
     starting.check_store(options, loaded)
+    starting.check_watches(loaded)
     # Envoy has another file system: the authorities that we know are handed to it.
     shutil.copyfile(machine.authorities(), directory.file(_AUTHORITIES))
     shape = Shape(

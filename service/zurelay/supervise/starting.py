@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from zurelay import stores
+from zurelay import envoy, stores
 from zurelay.supervise import demo, machine, rundir
 from zurelay.supervise.loading import Loaded
 from zurelay.supervise.loading import load as load_files
@@ -16,6 +16,7 @@ from zurelay.supervise.loading import load as load_files
 _log = logging.getLogger("zurelay")
 
 _MOST_HEAP = 2 << 30
+_WATCHED = 2  # files beside the secrets': listeners and clusters
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +81,17 @@ def raise_file_limit() -> int:
             machine.WANTED_FILES,
         )
     return files
+
+
+def check_watches(loaded: Loaded) -> None:
+    """Warn where Envoy couldn't watch all of its files: it takes one inotify instance each, and aborts without."""
+    needed = len(envoy.secrets(loaded.settings)) + _WATCHED
+    allowed = machine.watches()
+    if allowed is not None and needed > allowed // 2:
+        _log.warning(
+            "Envoy watches %d files, one for each credential and certificate, and a user of this machine may watch %d;"
+            " beyond that Envoy aborts: raise fs.inotify.max_user_instances (sysctl) to %d or more",
+            needed,
+            allowed,
+            4 * needed,
+        )

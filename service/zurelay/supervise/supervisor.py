@@ -28,6 +28,7 @@ async def _up(options: Options, kills: list[Kill]) -> None:
     binary = machine.envoy_binary(options.envoy_binary, os.environ)
     loaded = starting.load(options, None)
     starting.check_store(options, loaded)
+    starting.check_watches(loaded)
     machine.check_free(loaded.settings.listen, "listen")
     machine.check_free(loaded.settings.status, "status")
     files = starting.raise_file_limit()
