@@ -476,7 +476,7 @@ def test_the_head_of_a_messages_stream_tells_what_its_prompt_used() -> None:
     verdict = streamed(head + b'event: error\ndata: {"type":"error"}\n\n', planned=planned)
     assert verdict is not None
     assert verdict.past is not None
-    assert Usage(prompt=8) == verdict.past.usage
+    assert Usage(prompt=8, estimated=True) == verdict.past.usage
 
 
 def test_the_clients_own_mistake_gives_no_attempt_up() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from making import catalog, facts, model, request
+from making import catalog, facts, model, provider, request
 from zurelay.candidates import attempts_of
 from zurelay.errors import InvalidRequest
-from zurelay.model import Effort, Endpoint, Match, Names, Params, Policy
+from zurelay.model import Effort, Endpoint, Format, Match, Names, Params, Policy
 from zurelay.plan import Attempt
 from zurelay.rules import Rule, Rules
 from zurelay.translatable import Translatable
@@ -51,6 +51,20 @@ def test_a_cap_counts_also_when_nothing_was_asked(
 def test_a_route_set_aside_is_left_out_while_there_is_another() -> None:
     assert ["two"] == [each.provider for each in attempts(set_aside=frozenset({"first/one"}))]
     assert 2 == len(attempts(set_aside=frozenset({"first/one", "first/two"})))
+
+
+def test_tokens_are_counted_by_one_route_that_may_and_is_ready() -> None:
+    counting = request(Endpoint.COUNT_TOKENS)
+    first = model("first", "one", "two")
+    known = catalog(first, providers={name: provider(name, format=Format.ANTHROPIC) for name in ("one", "two")})
+
+    def counted(**known_facts: Any) -> list[str]:
+        found = attempts_of(known, first, counting, facts(**known_facts), None, Translatable(counting), named=True)
+        return [each.provider for each in found]
+
+    assert ["one"] == counted()
+    assert ["two"] == counted(rules=rules(providers=Names(deny=("one",))))
+    assert ["two"] == counted(set_aside=frozenset({"first/one"}))
 
 
 def test_a_named_model_refuses_what_it_would_drop_and_what_it_does_not_answer() -> None:

@@ -497,6 +497,13 @@ class TestPolicies:
     def test_a_policy_beats_the_header(self, said: bool | None, header: bool, models: list[str]) -> None:
         assert models == self.models(bound(smart_routing=said), fallback=header)
 
+    @pytest.mark.parametrize("effects", [{"models": Names(deny=("second",))}, {"providers": Names(deny=("one",))}])
+    @pytest.mark.parametrize("fields", [{"model": "secont"}, {"models": ["secont"], "model": "third"}])
+    def test_a_404_does_not_name_what_a_policy_denies(self, fields: dict[str, Any], effects: dict[str, Any]) -> None:
+        with pytest.raises(NotFound) as caught:
+            decide(self.CATALOG, request(**fields), facts(rules=bound(**effects)))
+        assert "second" not in caught.value.message
+
     def test_auto_picks_among_what_is_left(self) -> None:
         assert ["second", "third"] == self.models(bound(models=Names(deny=("first",))), "auto")
         assert ["first", "second"] == self.models(bound(providers=Names(deny=("two",))), "auto")

@@ -124,8 +124,12 @@ def test_only_a_body_of_the_clients_own_format_is_made_beforehand() -> None:
 
 
 SAID = {"role": "assistant", "content": "Hi"}
-COMPLETION = {"choices": [{"message": SAID, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
-MESSAGE = {"content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 3}}
+COMPLETION = {"choices": [{"message": SAID, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+MESSAGE = {
+    "content": [{"type": "text", "text": "Hi"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 3, "output_tokens": 1},
+}
 ANSWERS: dict[str, tuple[Endpoint, Format, dict[str, Any], str]] = {
     "chat from chat": (CHAT, OPENAI, COMPLETION, "stop"),
     "chat from messages": (CHAT, ANTHROPIC, MESSAGE, "stop"),
@@ -140,7 +144,8 @@ def test_a_whole_answer(endpoint: Endpoint, format: Format, value: dict[str, Any
     found = exchange.whole_answer(json.dumps(value).encode(), at(format, model="opus"), endpoint, STAMP)
     made = json.loads(found.body)
     text = made["choices"][0]["message"]["content"] if endpoint is CHAT else made["content"][0]["text"]
-    assert ("opus", "Hi", Usage(prompt=3), (reason,)) == (made["model"], text, found.usage, found.finish_reasons)
+    used = Usage(prompt=3, completion=1)
+    assert ("opus", "Hi", used, (reason,)) == (made["model"], text, found.usage, found.finish_reasons)
 
 
 def test_a_count_is_answered_as_it_came() -> None:
@@ -182,7 +187,7 @@ def test_the_translated_stream_carries_the_stamp_and_what_was_asked() -> None:
     made = exchange.stream(at(ANTHROPIC), CHAT, Asked(usage=True), STAMP)
     head = b'{"type":"message_start","message":{"usage":{"input_tokens":3}}}'
     made.feed(Event("message_start", head, b""))
-    out = made.feed(Event("message_delta", b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}', b""))
+    out = made.feed(Event("message_delta", b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}', b""))
     out += made.feed(Event("message_stop", b'{"type":"message_stop"}', b""))
     assert b'"model":"opus"' in out
     assert b'"usage":{"prompt_tokens":3' in out

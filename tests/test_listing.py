@@ -177,3 +177,23 @@ def test_what_a_policy_denies_is_not_listed() -> None:
     for name in ("b", "auto"):
         with pytest.raises(NotFound):
             one_model(known, Caller(), name, denying)
+
+
+def denying(**effects: Any) -> Rules:
+    return Rules([Rule(Policy(name="p", match=Match(), **effects))])
+
+
+def test_auto_tells_only_of_models_that_it_may_pick() -> None:
+    entry = one_model(CATALOG, ANYONE, "auto", denying(models=Names(deny=("gpt-6-sol",))))
+    assert (["plain"], ["text"], None) == (entry["models"], entry["inputs"], entry["reasoning"])
+    nothing = denying(models=Names(deny=("gpt-6-sol", "plain")))
+    assert [] == all_models(CATALOG, ANYONE, nothing)["data"]
+    allowed = denying(models=Names(allow=("zurelay-auto",)))
+    assert ["plain", "gpt-6-sol"] == one_model(CATALOG, ANYONE, "auto", allowed)["models"]
+
+
+@pytest.mark.parametrize("effects", [{"models": Names(deny=("gpt-*",))}, {"providers": Names(deny=("*",))}])
+def test_a_404_names_nothing_that_is_not_listed(effects: dict[str, Any]) -> None:
+    with pytest.raises(NotFound) as caught:
+        one_model(CATALOG, ANYONE, "gpt-6-sool", denying(**effects))
+    assert "Did you mean" not in caught.value.message

@@ -211,6 +211,10 @@ USED: dict[str, tuple[list[dict[str, Any]], Usage]] = {
     ),
     "broken off: the head's prompt, the text by its bytes": ([START, text("안녕")], used(9, 2, estimated=True)),
     "whole without counts": ([START, text("abcde"), finish(), STOP], used(9, 2, estimated=True)),
+    "whole with a report that doesn't say what was written": (
+        [START, text("abcde"), finish(input_tokens=9), STOP],
+        used(9, 2, estimated=True),
+    ),
     "nothing said yet": ([START], used(9, 0, estimated=True)),
     "nothing at all": ([], used(7, 0, estimated=True)),
 }

@@ -161,8 +161,9 @@ def test_any_legal_json_is_read_and_kept(raw: bytes) -> None:
     assert everything(read)[:4] == (False, 1, None, frozenset())
 
 
-def test_the_newer_limit_counts() -> None:
+def test_of_two_limits_the_larger_counts_as_a_provider_may_read_it() -> None:
     assert request(max_tokens=5, max_completion_tokens=7).max_output == 7
+    assert request(max_tokens=7, max_completion_tokens=5).max_output == 7
     assert request(max_tokens=5, max_completion_tokens=None).max_output == 5
     assert request(max_tokens=0).max_output == 0
 
@@ -272,3 +273,11 @@ def test_a_longer_prompt_has_more_tokens() -> None:
 def test_the_decoded_body_is_the_whole() -> None:
     assert json.loads(body(x=[1, {"y": None}])) == request(x=[1, {"y": None}]).body
     assert ChatRequest.parse(body()[:-1] + b', "x": -1e999}', CHAT).body["x"] == float("-inf")
+
+
+@pytest.mark.parametrize("fields", [{"stream_options": 5}, {"n": "2"}, {"stream_options": {"include_usage": 1}}])
+def test_what_only_a_stream_needs_is_read_at_once_for_streams(fields: dict[str, Any]) -> None:
+    """A mistake must not show only when the request holds something of a limit."""
+    with pytest.raises(InvalidRequest):
+        ChatRequest.parse(body(**fields, stream=True), Endpoint.CHAT)
+    assert not ChatRequest.parse(body(**fields), Endpoint.CHAT).stream

@@ -151,6 +151,11 @@ USED: dict[str, tuple[Any, bytes, Usage]] = {
         named(HEAD, BEGIN, text("abcd"), {**FINISH, "usage": {"output_tokens": 5}}, STOP),
         Usage(prompt=9, completion=5),
     ),
+    "whole, with the head's counts alone": (
+        to_chat,
+        named(HEAD, BEGIN, text("a" * 40), FINISH, STOP),
+        Usage(prompt=9, completion=10, estimated=True),
+    ),
     "broken off": (to_chat, named(HEAD, BEGIN, text("a" * 40)), Usage(prompt=9, completion=10, estimated=True)),
     "broken off in another script": (
         to_chat,
@@ -179,7 +184,7 @@ def test_what_was_used(make: Any, raw: bytes, expected: Usage) -> None:
 
 
 def test_a_chat_client_that_asked_gets_an_estimate_where_the_provider_counts_nothing() -> None:
-    head = {"type": "message_start", "message": {}}
+    head = {"type": "message_start", "message": {"usage": {"output_tokens": 1}}}
     made = to_chat()
     fed(made, named(head, BEGIN, text("a" * 40), FINISH))
     assert made.wants_usage
@@ -190,7 +195,7 @@ def test_a_chat_client_that_asked_gets_an_estimate_where_the_provider_counts_not
 
 def test_nobody_else_gets_a_chunk_of_usage() -> None:
     counted = to_chat()
-    fed(counted, named(HEAD, BEGIN, text("a"), FINISH))
+    fed(counted, named(HEAD, BEGIN, text("a"), {**FINISH, "usage": {"output_tokens": 5}}, STOP))
     assert not counted.wants_usage
     assert not to_chat(usage=False).wants_usage
     assert (False, b"") == (to_messages().wants_usage, to_messages().usage_chunk(int))

@@ -46,7 +46,9 @@ def attempts_of(
     level = effort.applied(asked, model, cap)
     if len({route.format for route in routes}) > 1:  # else all can say it, or the attempt tells what can't be said
         routes = [route for route in routes if said.refusal(route.format, level, named=named) is None]
-    ready = [route for route in routes if route.cluster not in facts.set_aside]
+    ready = [route for route in routes if route.cluster not in facts.set_aside] or routes
+    if request.endpoint is Endpoint.COUNT_TOKENS:  # one provider's word is enough
+        ready = ready[:1]
     return [
         Attempt(
             cluster=route.cluster,
@@ -65,7 +67,7 @@ def attempts_of(
             drop=route.params.drop,
             price=model.price,
         )
-        for route in ready or routes
+        for route in ready
     ]
 
 

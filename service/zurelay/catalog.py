@@ -97,8 +97,7 @@ class Catalog:
         routes = self.routes(model)
         if endpoint is Endpoint.CHAT or (endpoint is Endpoint.MESSAGES and model.messages):
             return routes
-        speaking = tuple(route for route in routes if route.format is Format.ANTHROPIC)
-        return speaking[:1] if endpoint is Endpoint.COUNT_TOKENS else speaking
+        return tuple(route for route in routes if route.format is Format.ANTHROPIC)
 
     @staticmethod
     def is_auto(name: str) -> bool:

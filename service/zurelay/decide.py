@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -115,7 +115,7 @@ def _speaks(catalog: Catalog, model: Model, endpoint: Endpoint) -> bool:
 
 def _decide_named(catalog: Catalog, request: ChatRequest, facts: Facts) -> Decision:
     """Plan a request for a model that the client named, and those that may answer in its place."""
-    named = catalog.find(request.model, allowed=facts.caller.may_use)
+    named = catalog.find(request.model, allowed=_nameable(catalog, facts))
     facts.caller.demand(named)
     permits.demand(facts.rules, catalog, named, request)
     others = _others(catalog, request, facts, named)
@@ -172,7 +172,7 @@ def _others(catalog: Catalog, request: ChatRequest, facts: Facts, named: Model) 
     """The models that smart routing adds: the request's list, else the model's fallbacks."""
     if request.endpoint is Endpoint.COUNT_TOKENS:
         return []
-    listed = [_listed(catalog, name, facts.caller) for name in request.models or ()]
+    listed = [_listed(catalog, name, facts) for name in request.models or ()]
     asked = facts.fallback if facts.fallback is not None else facts.caller.smart_routing
     said = facts.rules.smart_routing
     if not (asked if said is None else said):
@@ -194,9 +194,13 @@ def _refuse_auto(catalog: Catalog, name: str) -> None:
         )
 
 
-def _listed(catalog: Catalog, name: str, caller: Caller) -> Model:
+def _listed(catalog: Catalog, name: str, facts: Facts) -> Model:
     _refuse_auto(catalog, name)
-    return catalog.find(name, param="models", allowed=caller.may_use)
+    return catalog.find(name, param="models", allowed=_nameable(catalog, facts))
+
+
+def _nameable(catalog: Catalog, facts: Facts) -> Callable[[str], bool]:
+    return permits.nameable(facts.rules, catalog, facts.caller.may_use)
 
 
 def _plan(

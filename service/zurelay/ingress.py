@@ -33,6 +33,7 @@ from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, err
 from zurelay.grpcwire.calls import Call
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
+from zurelay.limits import Reservation
 from zurelay.model import Endpoint
 from zurelay.moments import Moments, seconds
 from zurelay.paths import Page
@@ -173,8 +174,12 @@ class Ingress:
                     await self._wait_for_end(planned)
         finally:
             held.release()
-            if planned is not None and planned.reservation is not None:
-                self._worker.store.release(planned.reservation)
+            if planned is not None and holds(planned):
+                asyncio.get_running_loop().call_later(_OTHERS_FIRST, self._give_back, planned.reservation)
+
+    def _give_back(self, reservation: Reservation) -> None:
+        """Let go of what nobody has settled by now. Not sooner: what another worker settles is to be seen first."""
+        self._worker.store.release(reservation)
 
     def _dated(self, planned: Plan, came: int) -> Plan:
         """Give the plan with its times and its trace, now that it is under way; the body `came` whole at that time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
 from zurelay import permits
@@ -18,7 +19,7 @@ def all_models(catalog: Catalog, caller: Caller, rules: Rules = permits.UNBOUND)
     """The list, in catalog order, Auto first."""
     data = [_entry(model) for model in catalog.models if _may_use(catalog, caller, rules, model)]
     if _may_use_auto(catalog, caller, rules):
-        data.insert(0, _auto_entry(catalog))
+        data.insert(0, _auto_entry(permits.auto_models(rules, catalog)))
     ids = [entry["id"] for entry in data]
     return {
         "object": "list",
@@ -32,10 +33,10 @@ def all_models(catalog: Catalog, caller: Caller, rules: Rules = permits.UNBOUND)
 def one_model(catalog: Catalog, caller: Caller, name: str, rules: Rules = permits.UNBOUND) -> dict[str, Any]:
     """One model by id or alias; a model that the key or a policy forbids isn't there."""
     if catalog.is_auto(name) and _may_use_auto(catalog, caller, rules):
-        return _auto_entry(catalog)
+        return _auto_entry(permits.auto_models(rules, catalog))
     model = catalog.get(name)
     if model is None or not _may_use(catalog, caller, rules, model):
-        raise catalog.unknown(name, allowed=lambda near: caller.may_use(near) and rules.model(near) is None)
+        raise catalog.unknown(name, allowed=permits.nameable(rules, catalog, caller.may_use))
     return _entry(model)
 
 
@@ -44,7 +45,7 @@ def _may_use(catalog: Catalog, caller: Caller, rules: Rules, model: Model) -> bo
 
 
 def _may_use_auto(catalog: Catalog, caller: Caller, rules: Rules) -> bool:
-    return catalog.settings.auto is not None and caller.may_use_auto and rules.auto() is None
+    return caller.may_use_auto and rules.auto() is None and bool(permits.auto_models(rules, catalog))
 
 
 def _entry(model: Model) -> dict[str, Any]:
@@ -68,10 +69,7 @@ def _entry(model: Model) -> dict[str, Any]:
     return found
 
 
-def _auto_entry(catalog: Catalog) -> dict[str, Any]:
-    auto = catalog.settings.auto
-    names = dict.fromkeys((*auto.simple, *auto.standard, *auto.complex)) if auto is not None else {}
-    models = [catalog.find(name) for name in names]
+def _auto_entry(models: Sequence[Model]) -> dict[str, Any]:
     found = _base(AUTO_ID, "Zurelay Auto", 0)
     found["context_window"] = found["max_input_tokens"] = max((model.context_window for model in models), default=0)
     found["inputs"] = _inputs(frozenset().union(*(model.inputs for model in models)))

@@ -99,17 +99,16 @@ class MessagesStream:
         if read.type == "content_block_delta":
             self._spoken += delta.spoken if delta is not None else 0
         elif read.type == "message_delta":
-            self._reported = self._count(read.usage) or self._reported
+            self._count(read.usage)
+            self._reported = self._reported or anthropic_usage.tells_output(read.usage)
             if delta is not None and isinstance(delta.stop_reason, str):
                 self.finish_reasons = [delta.stop_reason]
         elif read.type == "message_stop":
             self.done = True
 
-    def _count(self, counts: object) -> bool:
-        if not isinstance(counts, dict):
-            return False
-        self._counts = anthropic_usage.merged(self._counts, counts)
-        return True
+    def _count(self, counts: object) -> None:
+        if isinstance(counts, dict):
+            self._counts = anthropic_usage.merged(self._counts, counts)
 
     def _with_model(self, data: bytes) -> bytes:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from zurelay.catalog import Catalog
 from zurelay.model import Effort, Endpoint, Model
 from zurelay.request import ChatRequest
@@ -53,6 +55,25 @@ def capped(asked: Effort | None, rules: Rules) -> Effort | None:
     """Give the level that the policies leave of the one asked for."""
     cap = rules.effort_max
     return asked if asked is None or cap is None else min(asked, cap)
+
+
+def auto_models(rules: Rules, catalog: Catalog) -> list[Model]:
+    """List the models that Auto may pick for a caller, in the order of its lists."""
+    auto = catalog.settings.auto
+    names = dict.fromkeys((*auto.simple, *auto.standard, *auto.complex)) if auto is not None else {}
+    models = map(catalog.find, names)
+    return [one for one in models if against(rules, catalog, one, Endpoint.CHAT, picked_by_auto=True) is None]
+
+
+def nameable(rules: Rules, catalog: Catalog, may_use: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Make the test of which ids a caller that looks for another may be told: those that are listed for it."""
+
+    def may_be_told(name: str) -> bool:
+        model = catalog.get(name)
+        listed = rules.auto() is None if model is None else visible(rules, catalog, model)
+        return listed and may_use(name)
+
+    return may_be_told
 
 
 def visible(rules: Rules, catalog: Catalog, model: Model) -> bool:

@@ -58,6 +58,9 @@ class ChatRequest:
         self.models = _models(document)
         self.stream = bool(document.value("stream", bool)) and endpoint is not Endpoint.COUNT_TOKENS
         self.effort_word = self._effort_word()
+        if self.stream:  # what the relay will read: a mistake in it is told before the request holds anything
+            document.value("stream_options", _StreamOptions)
+            document.value("n", int)
         if document.raw("messages") is None:
             raise InvalidRequest("The request has no messages: send a list of at least one.", param="messages")
         if not document.value("messages", list[msgspec.Raw]):
@@ -103,14 +106,15 @@ class ChatRequest:
 
     @cached_property
     def max_output(self) -> int | None:
-        """The most tokens that the client lets the answer have."""
+        """The most tokens that the client lets the answer have; of two limits the larger, as a provider may read it."""
+        found = []
         for field in ("max_completion_tokens", "max_tokens"):
             most = self.document.value(field, int)
             if most is not None and most < 0:
                 raise InvalidRequest(f"`{field}`: expected a positive number, got {str(most)[:20]}.", param=field)
             if most is not None:
-                return most
-        return None
+                found.append(most)
+        return max(found, default=None)
 
     @cached_property
     def body(self) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ class Translator(Protocol):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether the client waits for a usage chunk of its own."""
+        """Whether the client waits for a usage chunk of its own, which hasn't been written."""
 
     def feed(self, event_name: str, data: bytes) -> list[bytes]:
         """Take one event; give the client's for it. BadAnswer for what is none."""
@@ -54,7 +54,7 @@ class TranslatedStream:
     @property
     def wants_usage(self) -> bool:
         """Whether the client waits for a usage chunk that the translator could not write: the provider gave none."""
-        return self._translator.wants_usage and self._translator.usage is None
+        return self._translator.wants_usage
 
     def feed(self, event: Event) -> bytes:
         """Take one event; give what the client gets for it, maybe nothing."""

@@ -54,7 +54,7 @@ def from_openai(value: Mapping[str, Any]) -> Usage:
         cached=cached,
         cache_written=min(written, prompt - cached),
         reasoning=reasoning,
-        estimated=not prompt or is_no_count(value.get("completion_tokens")),
+        estimated=not prompt or not is_count(value.get("completion_tokens")),
     )
 
 
@@ -126,15 +126,11 @@ def _count(value: Mapping[str, Any], name: str) -> int:
 
 def count(found: object) -> int:
     """Read a count; 0 for what is none."""
-    return int(found) if _counts_something(found) else 0
+    return int(found) if is_count(found) else 0
 
 
-def is_no_count(found: object) -> bool:
-    """Tell that something stands where a count should: negative, of another type, or beyond any model."""
-    return found is not None and not _counts_something(found)
-
-
-def _counts_something(found: object) -> TypeGuard[int | float]:
+def is_count(found: object) -> TypeGuard[int | float]:
+    """Tell a count from what stands in its place: nothing, less than nothing, another type, more than any model has."""
     return not isinstance(found, bool) and isinstance(found, int | float) and 0 <= found <= _MOST_TOKENS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import openai
 import pytest
 
@@ -31,6 +33,8 @@ KEYS: dict[str, dict[str, Any]] = {
     "thrifty": {"limits": {"usd_per_day": 0.05}},
     "thrifty-stream": {"limits": {"usd_per_day": 0.05}},
     "one": {"limits": {"requests_per_minute": 1}},
+    **{f"swift-{number}": {"limits": {"usd_per_day": 0.02}} for number in range(3)},
+    "sloppy": {"limits": {"tokens_per_minute": 5_000}},
     "leaver": {},
     "unlucky": {},
     "broken": {},
@@ -118,6 +122,28 @@ def test_tokens_are_reserved_by_estimate_and_settled_by_the_true_figure(limited:
     never = chat(limited, "tokens", max_tokens=6_000)
     assert (429, "false") == (never.status_code, never.headers["x-should-retry"])
     assert "retry-after" not in never.headers
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_one_request_at_a_time_never_spends_more_than_the_limit(limited: Gateway, number: int) -> None:
+    """What one worker let in another one settles: what it held isn't free before that is seen."""
+    key, costs = f"swift-{number}", {"m1": "input:5+output:100"}  # 0.001005 USD, a little less than it may need
+    body = msgspec.json.encode(ask("solo", max_tokens=100, simulate={"faults": costs}))
+    with contextlib.ExitStack() as stack:  # Envoy's threads, and so the workers, differ by connection
+        clients = [stack.enter_context(httpx.Client(base_url=limited.url, timeout=30)) for _ in range(8)]
+        answers = [
+            client.post("/v1/chat/completions", content=body, headers=bearer(key)).status_code
+            for _ in range(10)
+            for client in clients
+        ]
+    assert {200: 19, 429: 61} == collections.Counter(answers)
+
+
+def test_a_stream_that_is_asked_for_wrongly_holds_nothing(limited: Gateway) -> None:
+    for mistake in ({"stream_options": 5}, {"n": "two"}):
+        answer = limited.chat(ask("solo", stream=True, max_tokens=4_900, **mistake), bearer("sloppy"))
+        assert 400 == answer.status_code
+    assert 200 == chat(limited, "sloppy", max_tokens=4_900).status_code
 
 
 def test_a_spend_limit_lets_through_what_fits(limited: Gateway) -> None:

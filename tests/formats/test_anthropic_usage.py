@@ -26,6 +26,11 @@ READ: dict[str, tuple[dict[str, Any], Usage]] = {
         {"output_tokens": 50, "output_tokens_details": {"thinking_tokens": 40}},
         Usage(completion=50, reasoning=40, estimated=True),
     ),
+    "no output": ({"input_tokens": 5}, Usage(prompt=5, estimated=True)),
+    "no input beside the cache": (
+        {"cache_read_input_tokens": 5, "output_tokens": 2},
+        Usage(prompt=5, completion=2, cached=5, estimated=True),
+    ),
     "nulls": ({"input_tokens": None, "output_tokens_details": None}, Usage(estimated=True)),
     "no numbers": ({"input_tokens": "5", "output_tokens": True, "output_tokens_details": 3}, Usage(estimated=True)),
     "no counts": ({"input_tokens": -1, "output_tokens": 1e300}, Usage(estimated=True)),

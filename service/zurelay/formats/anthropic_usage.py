@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from zurelay.usage import Usage, count, is_no_count
+from zurelay.usage import Usage, count, is_count
 
 
 def from_anthropic(value: Mapping[str, Any]) -> Usage:
@@ -19,7 +19,7 @@ def from_anthropic(value: Mapping[str, Any]) -> Usage:
         cached=cached,
         cache_written=written,
         reasoning=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
-        estimated=not prompt or any(is_no_count(value.get(name)) for name in ("input_tokens", "output_tokens")),
+        estimated=not prompt or not all(is_count(value.get(name)) for name in ("input_tokens", "output_tokens")),
     )
 
 
@@ -39,6 +39,11 @@ def as_anthropic(usage: Usage) -> dict[str, Any]:
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Put a later report over an earlier one: the counts of a stream are totals, those left out stand."""
     return {**old, **{name: value for name, value in new.items() if value is not None}}
+
+
+def tells_output(counts: object) -> bool:
+    """Tell whether a report says how much the model wrote; a stream's head says only how it began."""
+    return isinstance(counts, dict) and is_count(counts.get("output_tokens"))
 
 
 def _count(value: Mapping[str, Any], name: str) -> int:

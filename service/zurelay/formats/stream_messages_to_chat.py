@@ -13,7 +13,7 @@ import msgspec
 
 from zurelay import sse, usage
 from zurelay.formats import messages_answers
-from zurelay.formats.anthropic_usage import from_anthropic, merged
+from zurelay.formats.anthropic_usage import from_anthropic, merged, tells_output
 from zurelay.formats.contract import BadAnswer, Failure, FailureKind, Stamp
 from zurelay.formats.failures import failure
 from zurelay.formats.messages_answers import Content
@@ -92,7 +92,8 @@ class Stream:
             case "message_stop":
                 return self._close()
             case "message_start":
-                self._count(event.message.usage if event.message is not None else None)
+                head = event.message.usage if event.message is not None else None
+                self._count(head and {**head, "output_tokens": None})  # how much it wrote is known at the end
             case _:
                 self.failure = failure(data)
         return []
@@ -191,8 +192,9 @@ class Stream:
             self.finish_reason = messages_answers.finish_reason(None, calls=self._calls > 0)
             found = self._chunk(b"{}", self.finish_reason)
         self.done = True
-        if self.wants_usage and self.usage is not None:
+        if self.wants_usage and self.usage is not None and tells_output(self._counts):
             found.append(self.usage_chunk(self.usage))
+            self.wants_usage = False
         return [*found, sse.DONE]
 
     def _arguments(self, call: int, text: str) -> list[bytes]:
