@@ -98,7 +98,7 @@ INTERNAL, SERVER, CLIENT = 1, 2, 3  # SpanKind
 ERROR = 2  # StatusCode
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One span. Ids are hexadecimal, times nanoseconds since 1970; `error` is what went wrong, None if nothing did."""
 
     trace: str

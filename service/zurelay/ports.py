@@ -16,7 +16,7 @@ from zurelay.trace_context import Context, Trace
 from zurelay.usage import Usage
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of one request.
 
     `attempt` ended it, as number `number` (0: it is not known which); `outcome` is one of settlement's words, `why` is
@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     content: dict[str, str] | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request that got no plan. `asked` is the client's own word, cut short: it may be anything."""
 
     request_id: str

@@ -19,7 +19,7 @@ UNSEEN = "no_answer"
 _CLIENT_ERROR = 400
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class Tried(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One attempt. `ends` marks the one that ended the request; `error` is its error.type, empty where it is none."""
 
     attempt: Attempt
