@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import hpack
@@ -50,7 +50,7 @@ class _Memory(asyncio.Transport):
 
 
 class _Egress(_Memory):
-    """The egress listener as the relay's client sees it: answers a request piece by piece, one a turn of the loop."""
+    """The egress listener as the relay's client sees it: answers requests piece by piece, one a turn of the loop."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BufferedProtocol, pieces: Sequence[bytes]
@@ -58,13 +58,13 @@ class _Egress(_Memory):
         super().__init__()
         self._loop = loop
         self._protocol = protocol
-        self._pieces = iter(pieces)
+        self._answer = pieces
+        self._pieces: Iterator[bytes] = iter(())
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take a part of the request; the first one starts the answer."""
-        if not self.written:
-            self._loop.call_soon(self._next)
-        super().write(data)
+    def write(self, data: bytes | bytearray | memoryview) -> None:  # noqa: ARG002  # a transport's signature
+        """Take a request, which comes in one write, and start its answer."""
+        self._pieces = iter(self._answer)
+        self._loop.call_soon(self._next)
 
     def _next(self) -> None:
         piece = next(self._pieces, None)
