@@ -9,7 +9,6 @@ from typing import Any
 from making import attempt, past, plan
 from zurelay import logline, settlement
 from zurelay.limits import Kind, Refused, Scope
-from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
 from zurelay.plan import Reason
 from zurelay.ports import Record, Refusal
@@ -92,7 +91,8 @@ def test_a_refused_request_has_no_model_that_answered() -> None:
 def test_a_request_that_got_no_plan_says_why() -> None:
     refusal = Refusal(
         request_id="req_1",
-        endpoint=Endpoint.CHAT,
+        method="POST",
+        path="/v1/chat/completions",
         status=404,
         code="model_not_found",
         began=SECOND,

@@ -73,6 +73,7 @@ _TURNED_AWAY = "turned_away"
 def request(record: Record, now: int) -> bytes:
     """Write the line of a request that is over; `now` is in nanoseconds since 1970."""
     plan, spent, moments = record.plan, record.spent, record.moments
+    made = tried(record)
     answering = record.attempt
     line = _Request(
         time=now / SECOND,
@@ -87,8 +88,8 @@ def request(record: Record, now: int) -> bytes:
         effort=(answering.shown_effort if answering is not None else None) or "",
         stream=plan.stream,
         outcome=record.outcome,
-        attempts=record.number,
-        given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in tried(record) if one.error],
+        attempts=len(made),
+        given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in made if one.error],
         finish_reasons=record.finish_reasons,
         usage=record.usage,
         workload=plan.workload,
