@@ -142,8 +142,11 @@ class _Traces(trace_service_pb2_grpc.TraceServiceServicer):
                 self._owner.spans += [
                     _span(span, scope.scope.name, str(attributes.get("service.name"))) for span in scope.spans
                 ]
-        said = {"rejected_spans": self._owner.rejected, "error_message": "as asked"} if self._owner.rejected else None
-        return trace_service_pb2.ExportTraceServiceResponse(partial_success=said)
+        answer = trace_service_pb2.ExportTraceServiceResponse()
+        if self._owner.rejected:
+            answer.partial_success.rejected_spans = self._owner.rejected
+            answer.partial_success.error_message = "as asked"
+        return answer
 
 
 class _Metrics(metrics_service_pb2_grpc.MetricsServiceServicer):

@@ -9,6 +9,7 @@ from typing import Any
 from making import attempt, past, plan
 from zurelay import logline, settlement
 from zurelay.limits import Kind, Refused, Scope
+from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
 from zurelay.plan import Reason
 from zurelay.ports import Record, Refusal
@@ -121,3 +122,9 @@ def test_limits_and_policies_say_what_they_had_against_it() -> None:
     rule = json.loads(logline.ruled("req_1", Finding("p", Effect.MODEL, "why"), NOW, shadow=False))
     assert ("policy:p", "requests_per_minute", True) == (limit["rule"], limit["effect"], limit["shadow"])
     assert ("policy:p", "model", "why") == (rule["rule"], rule["effect"], rule["why"])
+
+
+def test_who_counts_tokens_uses_none() -> None:
+    planned = plan("first/one", endpoint=Endpoint.COUNT_TOKENS)
+    given = Record(plan=planned, number=1, attempt=planned.attempts[0], outcome="answered", usage=Usage(prompt=5))
+    assert "usage" not in json.loads(logline.request(given, SECOND))

@@ -8,6 +8,7 @@ import msgspec
 
 from zurelay import money, settlement
 from zurelay.limits import Refused
+from zurelay.model import Endpoint
 from zurelay.moments import SECOND, seconds
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
@@ -91,7 +92,7 @@ def request(record: Record, now: int) -> bytes:
         attempts=len(made),
         given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in made if one.error],
         finish_reasons=record.finish_reasons,
-        usage=record.usage,
+        usage=record.usage if plan.endpoint is not Endpoint.COUNT_TOKENS else None,  # who only counts uses nothing
         workload=plan.workload,
         usd=_usd(spent.usd) if spent is not None else None,
         ours_usd=_usd(spent.ours) if spent is not None else None,

@@ -251,7 +251,7 @@ def test_a_refused_request_that_a_rule_keeps_is_told_as_it_was_asked(start: Star
         )
 
 
-def test_attempts_that_reached_nobody_are_counted_as_given_up(start: Start, provider: Provider) -> None:
+def test_attempts_that_reached_nobody_are_counted_as_given_up(start: Start) -> None:
     gateway = start()
     for stream in (False, True):
         assert 200 == gateway.chat(ask("trio", stream=stream, **simulate(m1="reset", m2="ok"))).status_code
