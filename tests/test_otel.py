@@ -147,6 +147,7 @@ WRONG: dict[str, dict[str, str]] = {
     "no sampler": {"OTEL_TRACES_SAMPLER": "jaeger_remote"},
     "no share": {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"},
     "an exporter that isn't here": {"OTEL_TRACES_EXPORTER": "zipkin"},
+    "a certificate of our own": {"OTEL_EXPORTER_OTLP_CLIENT_KEY": "/key.pem"},
     "a header's name with a space": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b,c d=e"},
     "a header of HTTP/2's": {"OTEL_EXPORTER_OTLP_HEADERS": ":path=x"},
     "a header of gRPC's": {"OTEL_EXPORTER_OTLP_HEADERS": "grpc-timeout=1S"},

@@ -107,6 +107,8 @@ def _target(signal: Signal, telemetry: Telemetry, environ: Mapping[str, str]) ->
     protocol = variable("PROTOCOL")
     if protocol not in ("", "grpc"):
         raise OtelError(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol}: only grpc is spoken; set it, or leave it out")
+    if variable("CLIENT_KEY") or variable("CLIENT_CERTIFICATE"):
+        raise OtelError("OTEL_EXPORTER_OTLP_CLIENT_KEY, _CLIENT_CERTIFICATE: none is shown to a collector; unset them")
     insecure = variable("INSECURE").lower() == "true"
     return Target(
         url=_url(written, "http" if insecure else "https"),
