@@ -5,7 +5,7 @@
 local LARGEST = 1048576 -- bytes of an event that is waited for; a larger one goes on in pieces
 local LARGEST_USAGE = 4096
 local SHORT = 64 -- bytes that are looked at again with all that follows: the stream's end may be among them
-local NOTED = 64 -- events between two notes of how many there were, for a stream that breaks off
+local NOTED = 64 -- events, at most, between two notes of how many there were, for a stream that breaks off
 
 -- JSON may have blanks around a colon. A quote inside a string is escaped, so none of these is found in what is said.
 local NAME = '("model"%s*:%s*)"[^"\\]*"'
@@ -143,7 +143,7 @@ function envoy_on_response(handle)
   local model = '%1"' .. facts["model"]:gsub("%%", "%%%%") .. '"'
   local named, renames = false, true
   local held, over, last = waiting(), false, ""
-  local events, noted, slot = 0, 0, "usage_first"
+  local events, due, slot = 0, 1, "usage_first"
   local function used(object)
     note(handle, slot, object)
     slot = "usage_last"
@@ -181,8 +181,8 @@ function envoy_on_response(handle)
         text = without_usage(text)
       end
     end
-    if events >= noted + NOTED then
-      noted = events
+    if events >= due then
+      due = events + math.min(events, NOTED)
       note(handle, "events", events)
     end
     if text ~= came then

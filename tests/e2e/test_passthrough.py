@@ -206,14 +206,15 @@ def test_the_relay_takes_what_can_not_pass(gateway: Gateway, model: str, headers
     assert before + 1 == relayed(gateway)
 
 
-def test_a_client_that_leaves_pays_for_what_was_generated(gateway: Gateway, provider: Provider) -> None:
+@pytest.mark.parametrize("enough", [8, 300])
+def test_a_client_that_leaves_pays_for_what_was_generated(gateway: Gateway, provider: Provider, enough: int) -> None:
     with RawClient(gateway) as client:
         client.post(streamed("solo", **simulate(m1="gap:0.002+tokens:5000"))).head()
         request_id = client.headers["x-zurelay-request-id"]
         seen = 0
         for _, piece in client.pieces():
             seen += piece.count(b"data: ")
-            if seen > 300:
+            if seen > enough:
                 break
         left = client.leave()
     (served,) = provider.until(lambda records: records[0].left is not None)
@@ -221,7 +222,7 @@ def test_a_client_that_leaves_pays_for_what_was_generated(gateway: Gateway, prov
     assert served.left - left < 1
     line = record(gateway, request_id)
     assert ("client_left", True) == (line["outcome"], line["usage"]["estimated"])
-    assert seen - 100 < line["usage"]["completion"] < seen + 500
+    assert seen - min(seen / 2 + 1, 100) < line["usage"]["completion"] < seen + 500
 
 
 def test_a_stream_that_its_provider_cuts_is_cut_for_its_client(gateway: Gateway) -> None:
