@@ -229,6 +229,37 @@ def test_space_around_and_case_don_t_change_the_category(text: str, before: str,
     assert verdict(chat(user(before + cased(text) + after))).category is verdict(chat(user(text))).category
 
 
+ASKS = ["hi", HARD, "写一首诗", "Докажите теорему.", "Fix the bug:\n\n```python\nx = 1\n```\n\nIt should be 2."]
+PADS = [
+    *("\r\n\r\n", "\u00a0" * 9, "\u3000" * 9, "\u2028\x85\x0b", "\u200b" * 9000, "\ufeff", "\u2060 \u200b \ufeff"),
+    *(" " * 70_000, "\n" * 70_000, "\u200e\u200d\u200c", "\u00ad"),
+]
+
+
+@pytest.mark.parametrize("text", ASKS)
+@pytest.mark.parametrize("pad", PADS, ids=map(ascii, (pad[:8] for pad in PADS)))
+def test_no_padding_of_any_kind_or_length_moves_the_score(text: str, pad: str) -> None:
+    system = {"role": "system", "content": "Translate to German."}
+    padded = {"role": "system", "content": f"{pad}Translate to German.{pad}"}
+
+    plain = verdict(chat(user(text))).score
+    assert [plain] * 3 == [verdict(chat(user(each))).score for each in (pad + text, text + pad, pad + text + pad)]
+    assert verdict(chat(padded, user(pad + text))).score == verdict(chat(system, user(text))).score
+
+
+@pytest.mark.parametrize("pad", [" " * 300, "\u200b" * 300, "\n" * 70_000], ids=["spaces", "unseen", "very long"])
+@pytest.mark.parametrize("last", ["thanks, bye!", "What is the capital of Peru?", "ok, continue"])
+def test_padding_changes_neither_who_leaves_the_work_nor_who_stays(last: str, pad: str) -> None:
+    plain, padded = (verdict(chat(user(HARD), assistant(WORK), user(text))) for text in (last, pad + last + pad))
+
+    assert (plain.category, plain.floor) == (padded.category, padded.floor)
+
+
+@pytest.mark.parametrize("text", [*ASKS, "Summarise this.\n\nThe sea was calm.\nIt was late.\n\nNobody spoke."])
+def test_lines_that_end_as_on_windows_are_the_same_lines(text: str) -> None:
+    assert verdict(chat(user(text.replace("\n", "\r\n")))).score == verdict(chat(user(text))).score
+
+
 @settings(max_examples=80)
 @given(JSON)
 def test_any_json_has_a_verdict(value: Any) -> None:
