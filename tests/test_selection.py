@@ -169,9 +169,7 @@ def test_where_only_a_model_without_levels_could_the_message_speaks_of_those_wit
         chosen(given, SIMPLE, Effort.high, **more)
     assert caught.value.code == code
     assert said in caught.value.message
-    assert caught.value.message.endswith(
-        "Without reasoning_effort, a model that has no reasoning levels can take it."
-    )
+    assert caught.value.message.endswith("Without reasoning_effort, a model that has no reasoning levels can take it.")
 
 
 def test_one_kind_of_media_that_nobody_reads_is_not_to_be_sent_apart() -> None:

@@ -92,6 +92,12 @@ def test_a_single_turn_is_judged_by_what_it_asks(text: str, category: Category) 
         "ठीक है, आगे बढ़िए",
         "xyzzy",
         "thanks, now continue",
+        "Thanks. Now do the second part.",
+        "No thanks, that is wrong.",
+        "Danke, aber das stimmt nicht.",
+        "Obrigado, mas falta o caso geral.",
+        "Спасибо, но это неправильно",
+        "谢谢,但是第二步不对",
     ],
 )
 def test_work_in_progress_keeps_its_category(last: str) -> None:
@@ -104,6 +110,7 @@ def test_work_in_progress_keeps_its_category(last: str) -> None:
 @pytest.mark.parametrize(
     "last",
     [
+        "Danke dir, schönen Abend!",
         "Thanks, bye!",
         "Obrigado, até amanhã!",
         "Terima kasih",
@@ -132,6 +139,24 @@ def test_a_farewell_leaves_the_work(last: str) -> None:
 )
 def test_only_a_small_question_about_something_else_leaves_the_work(last: str, floor: Category | None) -> None:
     assert verdict(chat(user(HARD), assistant(WORK), user(last))).floor is floor
+
+
+@pytest.mark.parametrize("last", ["ok, continue", "yes", "继续", "네, 계속해 주세요", "хорошо, продолжай"])
+@pytest.mark.parametrize("rounds", [1, 5, 50])
+def test_any_number_of_words_of_assent_keeps_the_work(last: str, rounds: int) -> None:
+    found = verdict(chat(user(HARD), *[assistant(WORK), user(last)] * rounds))
+
+    assert (found.floor, found.category) == (COMPLEX, COMPLEX)
+
+
+def test_turns_that_ask_for_something_leave_old_work_behind() -> None:
+    asks = [assistant("Done."), user("Translate to German, please: the meeting has been moved to Thursday.")] * 5
+
+    assert verdict(chat(user(HARD), *asks)).category is SIMPLE
+
+
+def test_thanks_beside_an_ask_that_nobody_has_answered_is_no_farewell() -> None:
+    assert verdict(chat(user(HARD), user("Thanks!"))).category is COMPLEX
 
 
 def test_a_picture_brought_along_doesn_t_leave_the_work() -> None:
@@ -170,6 +195,23 @@ def test_tool_results_of_anthropic_count() -> None:
     ]
 
     assert verdict(chat(user("Fix it."), *step * 6)).floor is COMPLEX
+
+
+def test_results_of_tools_that_the_provider_runs_count() -> None:
+    parts = [
+        {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "t", "content": []},
+    ]
+
+    assert verdict(chat(user("Find it."), {"role": "assistant", "content": parts * 6}, user("ok"))).floor is COMPLEX
+
+
+MATERIAL = "The committee met in the spring and looked at the report on the water supply of the northern district. " * 9
+
+
+@pytest.mark.parametrize("text", [f"{HARD}\n\n{MATERIAL}", f"{MATERIAL}\n\n{HARD}"], ids=["before", "after"])
+def test_hard_work_is_no_question_of_an_exam_whatever_text_comes_along(text: str) -> None:
+    assert verdict(chat(user(text))).category is COMPLEX
 
 
 @pytest.mark.parametrize(("size", "floor"), [(10_000, None), (60_100, STANDARD)])

@@ -13,8 +13,9 @@ from zurelay.auto import features, lexicon, score
 from zurelay.auto.content import Content, Role, Turn
 from zurelay.model import Category
 
-# Earlier turns of the user that are looked at for work in progress, the latest ones.
-TURNS = 4
+# Earlier turns of the user that are looked at for work in progress: the latest ones, those apart that are as short as
+# "ok, continue" (in letters of a Latin text), of which there may be any number after the work.
+TURNS, ASSENT = 4, 40
 # Tool results after which a loop is at least standard, and complex.
 LOOP_STANDARD, LOOP_COMPLEX = 3, 6
 # Text that only a model with a long reach reads well, in characters.
@@ -83,7 +84,7 @@ def _floor(
         sure.append((rank, f"tool loop of {results}"))
     if not leaves and len(asked) > 1:
         sure.append((own, "work in progress"))
-        for turn in reversed(asked[-1 - TURNS : -1]):
+        for turn in _telling(asked[:-1]):
             if sure[-1][0] is Category.COMPLEX:
                 break
             rank = category(score.of(features.of(content, turn)), thresholds)
@@ -92,6 +93,18 @@ def _floor(
         return None, ()
     floor = max((rank for rank, _ in sure), key=_ORDER.index)
     return floor, tuple(dict.fromkeys(why for rank, why in sure if rank is floor))
+
+
+def _telling(earlier: list[Turn]) -> list[Turn]:
+    """The turns that tell what the work is, the latest first."""
+    latest = earlier[-TURNS:]
+    older = [turn for turn in earlier[:-TURNS] if not _is_short(turn.text)]
+    room = sum(map(_is_short, (turn.text for turn in latest)))
+    return [*reversed(latest), *reversed(older[len(older) - room :] if room < len(older) else older)]
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= ASSENT and len(text) + 1.5 * lexicon.dense(lexicon.scripts(text)) <= ASSENT
 
 
 def _results(content: Content, *, since_last_ask: bool) -> int:
@@ -108,11 +121,13 @@ def _leaves(content: Content, asked: list[Turn], last: dict[str, float]) -> bool
     """Whether the last turn leaves the work behind: a farewell, or a small question that shares no word with it."""
     if len(asked) <= 1 or content.turns[-1] is not asked[-1] or asked[-1].media:
         return False
+    if content.turns[-2].role is Role.USER:  # nobody has answered yet: there is no work to leave
+        return False
     text = asked[-1].text
     if len(text) > QUESTION or last["deep"] or last["domain"] or last["go_on"]:
         return False
     if last["thanks"] and not last["questions"] and not last["middle"]:
-        return len(text) <= FAREWELL
+        return len(text) <= FAREWELL and not last["more"]
     if not (last["lookup"] and (last["asks_last"] or last["lookup_leads"])):
         return False
     told = "\n".join(_glance(turn.text) for turn in content.turns[-1 - GLANCED : -1]).lower()

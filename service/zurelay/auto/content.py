@@ -86,11 +86,12 @@ def _turns(role: Role, message: Mapping[str, Any]) -> list[Turn]:
     returned: set[Input] = set()
     calls = _calls(message)
     for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, dict) and part.get("type") == "tool_result":
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(part, dict) and isinstance(kind, str) and kind.endswith("tool_result"):
             results.append(_text(part.get("content")))
             returned.update(kind for _, kind in media.parts(part.get("content")))
         else:
-            calls += isinstance(part, dict) and part.get("type") == "tool_use"
+            calls += isinstance(kind, str) and kind.endswith("tool_use")
             texts.append(_text(part))
             own.update(kind for _, kind in media.parts([part]))
     turns = []
