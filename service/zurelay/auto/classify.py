@@ -7,6 +7,8 @@ simple. So more work in a request never lowers its category.
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 
 from zurelay.auto import features, lexicon, score
@@ -97,10 +99,10 @@ def _floor(
 
 def _telling(earlier: list[Turn]) -> list[Turn]:
     """The turns that tell what the work is, the latest first."""
-    latest = earlier[-TURNS:]
-    older = [turn for turn in earlier[:-TURNS] if not _is_short(turn.text)]
-    room = sum(map(_is_short, (turn.text for turn in latest)))
-    return [*reversed(latest), *reversed(older[len(older) - room :] if room < len(older) else older)]
+    latest = earlier[: -TURNS - 1 : -1]
+    room = sum(_is_short(turn.text) for turn in latest)
+    older = (turn for turn in earlier[-TURNS - 1 :: -1] if not _is_short(turn.text))
+    return [*latest, *itertools.islice(older, room)]
 
 
 def _is_short(text: str) -> bool:

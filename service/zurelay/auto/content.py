@@ -80,11 +80,13 @@ def _turns(role: Role, message: Mapping[str, Any]) -> list[Turn]:
     if role is Role.TOOL:
         kinds = frozenset(kind for _, kind in media.parts(content))
         return [Turn(role=role, text=_visible(_text(content)), results=1, media=kinds)]
+    calls = _calls(message)
+    if isinstance(content, str):
+        return [Turn(role=role, text=_visible(content), calls=calls)]
     texts: list[str] = []
     results: list[str] = []
     own: set[Input] = set()
     returned: set[Input] = set()
-    calls = _calls(message)
     for part in content if isinstance(content, list) else [content]:
         kind = part.get("type") if isinstance(part, dict) else None
         if isinstance(part, dict) and isinstance(kind, str) and kind.endswith("tool_result"):
@@ -131,11 +133,13 @@ def _joined(texts: list[str]) -> str:
 
 def _visible(text: str) -> str:
     """Give a text without what pads it: space around it, unseen characters, a carriage return before a new line."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():
+        return text.strip()
     for unseen in _UNSEEN:
         if unseen in text:
             text = text.replace(unseen, "")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.strip().strip(_BLANK)
 
 
