@@ -206,6 +206,28 @@ def test_results_of_tools_that_the_provider_runs_count() -> None:
     assert verdict(chat(user("Find it."), {"role": "assistant", "content": parts * 6}, user("ok"))).floor is COMPLEX
 
 
+@pytest.mark.parametrize(
+    ("text", "floor"),
+    [
+        ("Write a poem about autumn", STANDARD),
+        ("Schreib mir ein Gedicht über den Herbst", STANDARD),
+        ("Scrivi un messaggio a Luca", STANDARD),
+        ("Напиши письмо бабушке", STANDARD),
+        ("इस्तीफा पत्र लिखें", STANDARD),
+        ('Schreib "Hallo" auf Französisch', None),
+        ("Write hello", None),
+        ("Translate this letter to German: Dear Ann, thanks.", None),
+        ("What is a poem?", None),
+    ],
+)
+def test_a_text_to_write_is_no_small_matter(text: str, floor: Category | None) -> None:
+    found = verdict(chat(user(text)))
+    later = verdict(chat(user(text), assistant("Here it is."), user("ok, continue")))
+
+    assert (found.floor, found.category) == (floor, floor or SIMPLE)
+    assert later.category is found.category
+
+
 MATERIAL = "The committee met in the spring and looked at the report on the water supply of the northern district. " * 9
 
 
