@@ -66,7 +66,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receiver:
-    """A collector on a port of its own. Without `hold` set no answer goes out; `metadata` is what came with."""
+    """A collector on a port of its own. Without `hold` set no answer goes out; `metadata` is what came with.
+
+    `rejected`: how many spans of each message it says that it didn't take.
+    """
 
     def __init__(self, port: int = 0, tls: grpc.ServerCredentials | None = None) -> None:
         self.spans: list[Span] = []
@@ -76,6 +79,7 @@ class Receiver:
         self.metadata: list[dict[str, str]] = []
         self.resources: list[dict[str, Any]] = []
         self.refuse = False
+        self.rejected = 0
         self.hold = threading.Event()
         self.hold.set()
         self._server = grpc.server(ThreadPoolExecutor(8))
@@ -138,7 +142,11 @@ class _Traces(trace_service_pb2_grpc.TraceServiceServicer):
                 self._owner.spans += [
                     _span(span, scope.scope.name, str(attributes.get("service.name"))) for span in scope.spans
                 ]
-        return trace_service_pb2.ExportTraceServiceResponse()
+        answer = trace_service_pb2.ExportTraceServiceResponse()
+        if self._owner.rejected:
+            answer.partial_success.rejected_spans = self._owner.rejected
+            answer.partial_success.error_message = "as asked"
+        return answer
 
 
 class _Metrics(metrics_service_pb2_grpc.MetricsServiceServicer):

@@ -8,6 +8,7 @@ import pytest
 
 from making import past, plan
 from zurelay.access_log import Entry, record
+from zurelay.moments import Moments
 from zurelay.passthrough import Counted
 from zurelay.usage import Usage
 
@@ -66,6 +67,7 @@ def test_the_end_of_a_stream_that_passed_through_is_read(
     facts: dict[str, Any], counted: Counted, expected: tuple[str, Usage, str]
 ) -> None:
     usual = {"plan": PLAN, "tries": 3, "status": 200, "cut": False, "sent": True, "details": "via_upstream"}
-    found = record(Entry(**{**usual, **facts}, counted=counted))
+    found = record(Entry(**{**usual, **facts}, counted=counted, began=1, answered=2, ended=3))
+    assert (200, Moments(began=1, first_token=2, ended=3)) == (found.status, found.moments)
     assert expected == (found.outcome, found.usage, found.why)
     assert (2, PLAN.attempts[1]) == (found.number, found.attempt)

@@ -114,7 +114,8 @@ def test_what_a_client_wrote_is_no_label() -> None:
     for number in range(1_000):
         refusal = Refusal(
             request_id=f"req_{number}",
-            endpoint=Endpoint.CHAT,
+            method="POST",
+            path="/v1/chat/completions",
             status=404,
             code="model_not_found",
             began=1,
@@ -145,3 +146,10 @@ def test_who_counts_tokens_uses_none() -> None:
     counted = Counted()
     counted.finish(plan=plan(ONE, began=SECOND, endpoint=Endpoint.COUNT_TOKENS), usage=Usage(prompt=5))
     assert {} == counted.of(families.TOKEN_USAGE)
+
+
+def test_attempts_that_nobody_judged_are_given_up_as_well() -> None:
+    counted = Counted()
+    counted.finish(plan=plan(ONE, TWO, began=SECOND), number=2, attempt=TWO)
+    counted.finish(outcome=settlement.BROKEN)
+    assert {("first/one", "no_answer"): (1,), ("first/one", "broken"): (1,)} == counted.of(families.GIVEN_UP)

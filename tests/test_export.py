@@ -135,3 +135,11 @@ def test_a_refusal_that_is_final_is_counted_at_once(receiver: Receiver) -> None:
     exporter.add(Signal.TRACES, [span(), span(1)])
     receiver.until(lambda _: exporter.dropped[Signal.TRACES] == 2)
     exporter.close()
+
+
+def test_what_a_collector_says_that_it_did_not_take_is_counted(receiver: Receiver) -> None:
+    exporter = Exporter(to(receiver.port), "i")
+    receiver.rejected = 300
+    exporter.add(Signal.TRACES, [span()])
+    receiver.until(lambda _: exporter.dropped[Signal.TRACES] == 300)
+    exporter.close()

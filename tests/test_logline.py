@@ -92,7 +92,8 @@ def test_a_refused_request_has_no_model_that_answered() -> None:
 def test_a_request_that_got_no_plan_says_why() -> None:
     refusal = Refusal(
         request_id="req_1",
-        endpoint=Endpoint.CHAT,
+        method="POST",
+        path="/v1/chat/completions",
         status=404,
         code="model_not_found",
         began=SECOND,
@@ -121,3 +122,9 @@ def test_limits_and_policies_say_what_they_had_against_it() -> None:
     rule = json.loads(logline.ruled("req_1", Finding("p", Effect.MODEL, "why"), NOW, shadow=False))
     assert ("policy:p", "requests_per_minute", True) == (limit["rule"], limit["effect"], limit["shadow"])
     assert ("policy:p", "model", "why") == (rule["rule"], rule["effect"], rule["why"])
+
+
+def test_who_counts_tokens_uses_none() -> None:
+    planned = plan("first/one", endpoint=Endpoint.COUNT_TOKENS)
+    given = Record(plan=planned, number=1, attempt=planned.attempts[0], outcome="answered", usage=Usage(prompt=5))
+    assert "usage" not in json.loads(logline.request(given, SECOND))

@@ -138,13 +138,22 @@ def test_the_resource_says_who_sends() -> None:
 def test_the_interval_is_a_minute_unless_said() -> None:
     assert 60.0 == export().interval
     assert 0.5 == export(OTEL_METRIC_EXPORT_INTERVAL="500").interval
-    assert 60.0 == export(OTEL_METRIC_EXPORT_INTERVAL="soon").interval
+    for odd in ("soon", "\N{SUPERSCRIPT TWO}", "9" * 400):
+        assert 60.0 == export(OTEL_METRIC_EXPORT_INTERVAL=odd).interval
 
 
 WRONG: dict[str, dict[str, str]] = {
     "another protocol": {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
     "no sampler": {"OTEL_TRACES_SAMPLER": "jaeger_remote"},
     "no share": {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"},
+    "an exporter that isn't here": {"OTEL_TRACES_EXPORTER": "zipkin"},
+    "a certificate of our own": {"OTEL_EXPORTER_OTLP_CLIENT_KEY": "/key.pem"},
+    "a header's name with a space": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b,c d=e"},
+    "a header of HTTP/2's": {"OTEL_EXPORTER_OTLP_HEADERS": ":path=x"},
+    "a header of gRPC's": {"OTEL_EXPORTER_OTLP_HEADERS": "grpc-timeout=1S"},
+    "a header of bytes": {"OTEL_EXPORTER_OTLP_HEADERS": "a-bin=x"},
+    "a header with a line's end": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b%0Ac"},
+    "a header beyond ASCII": {"OTEL_EXPORTER_OTLP_HEADERS": "a=%C3%A9"},
     "a share above one": {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"},
 }
 
@@ -155,10 +164,23 @@ def test_what_cannot_be_obeyed_is_said(environ: dict[str, Any]) -> None:
         export(FILE, **environ)
 
 
-@pytest.mark.parametrize("written", ["http://", "ftp://c:1", "http://c:port", "http://c:0"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://",
+        "ftp://c:1",
+        "http://c:port",
+        "http://c:0",
+        "http://[::1",
+        "http://a b:1",
+        "http://c%0a:1",
+        "http://u:secret@c",
+    ],
+)
 def test_an_endpoint_that_is_none_is_said(written: str) -> None:
-    with pytest.raises(OtelError, match="no URL"):
+    with pytest.raises(OtelError, match="no URL") as told:
         traces(OTEL_EXPORTER_OTLP_ENDPOINT=written)
+    assert "secret" not in str(told.value)
 
 
 def test_its_variables_are_told_from_others() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
 
@@ -136,3 +137,16 @@ def test_a_histogram_is_read_back(counts: tuple[int, ...]) -> None:
     assert (list(counts), [0.5, 1.0]) == (list(point.bucket_counts), list(point.explicit_bounds))
     assert (sum(counts), 2.5, 4, 9) == (point.count, point.sum, point.start_time_unix_nano, point.time_unix_nano)
     assert {"a": "b"} == values(point.attributes)
+
+
+@given(st.integers(0, 2**63 - 1), st.text())
+def test_what_a_collector_did_not_take_is_read(count: int, message: str) -> None:
+    answer = trace_service_pb2.ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = count
+    answer.partial_success.error_message = message
+    assert count == otlp.rejected(answer.SerializeToString())
+
+
+@given(st.binary())
+def test_an_answer_of_any_bytes_is_no_harm(answer: bytes) -> None:
+    assert otlp.rejected(answer) >= 0

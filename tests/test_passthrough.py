@@ -10,6 +10,7 @@ from making import attempt, catalog, model, plan
 from zurelay.model import Endpoint, Format, Streaming
 from zurelay.passthrough import Counted, applied, used, wanted
 from zurelay.plan import Passes, Plan
+from zurelay.trace_context import Trace
 from zurelay.usage import Usage
 
 ANTHROPIC = attempt("first/one", format=Format.ANTHROPIC)
@@ -44,6 +45,14 @@ def test_a_stream_passes_where_all_that_may_answer_it_let_it(
     found = passing(planned, **facts)
     assert expected is found.passes
     assert (1_000.0 + planned.total if expected else 0) == found.begin_by
+
+
+def test_a_stream_that_passes_has_no_relay_in_its_trace() -> None:
+    trace = Trace(id="a" * 32, server="b" * 16, relay="c" * 16)
+    assert trace == passing(plan(ANTHROPIC, trace=trace)).trace
+    found = passing(plan("first/one", trace=trace)).trace
+    assert found is not None
+    assert ("", trace.server) == (found.relay, found.above)
 
 
 @pytest.mark.parametrize(

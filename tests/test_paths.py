@@ -90,3 +90,17 @@ SHAPES = {
 @pytest.mark.parametrize(("path", "expected"), SHAPES.items())
 def test_errors_have_the_shape_of_the_paths_api(path: str, expected: Endpoint) -> None:
     assert expected is paths.shape(path)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("POST", "/v1/messages?key=secret", "POST /v1/messages"),
+        ("GET", "/v1/models", "GET /v1/models"),
+        ("GET", "/v1/models/some", "GET other"),
+        ("POST", "/wp-login.php", "POST other"),
+        ("MAKEUP", "/v1/messages", "HTTP /v1/messages"),
+    ],
+)
+def test_few_names_are_given_to_what_is_asked(method: str, path: str, expected: str) -> None:
+    assert expected == paths.operation(method, path)

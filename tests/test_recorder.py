@@ -16,7 +16,7 @@ from zurelay.export import Exporter
 from zurelay.families import LOG_LINES_DROPPED, REQUESTS, TELEMETRY_DROPPED
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.loglines import LogLines
-from zurelay.model import Endpoint, Keep, Telemetry
+from zurelay.model import Keep, Telemetry
 from zurelay.moments import SECOND, Moments
 from zurelay.otel import Signal
 from zurelay.ports import Record, Refusal
@@ -70,7 +70,7 @@ def record(trace: Trace | None = None, **facts: Any) -> Record:
 
 def refusal(trace: Trace | None = None) -> Refusal:
     return Refusal(
-        request_id="req_1", endpoint=Endpoint.CHAT, status=403, code="policy_denied", began=1, ended=2, trace=trace
+        request_id="req_1", method="POST", path="/", status=403, code="policy_denied", began=1, ended=2, trace=trace
     )
 
 
@@ -186,3 +186,12 @@ def test_what_was_dropped_still_counts_when_another_exporter_comes(receiver: Rec
     log.configure(receiver)
     assert 2 == dropped()[Signal.TRACES.value]
     log.close()
+
+
+def test_reasons_that_a_provider_makes_up_are_cut_short() -> None:
+    log = Log()
+    log.recorder.finished(record(finish_reasons=("stop", "x" * 100_000)))
+    log.recorder.finished(record(finish_reasons=("y",) * 100_000))
+    long, many = log.read()
+    assert ["stop", "x" * 64] == long["finish_reasons"]
+    assert 128 == len(many["finish_reasons"])

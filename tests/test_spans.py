@@ -195,7 +195,8 @@ def refusal(**facts: Any) -> Refusal:
     return Refusal(
         **{
             "request_id": "req_1",
-            "endpoint": Endpoint.CHAT,
+            "method": "GET",
+            "path": "/v1/models/x",
             "status": 403,
             "code": "policy_denied",
             "began": 10,
@@ -222,6 +223,11 @@ def test_a_refused_request_is_a_decision_alone() -> None:
 @pytest.mark.parametrize(("status", "error"), [(403, None), (503, "")])
 def test_a_refused_request_that_a_rule_keeps_is_whole(status: int, error: str | None) -> None:
     server, decision = spans.of_refusal(refusal(trace=UNKEPT, status=status), scene(), ERRORS)
+    assert ("GET other", "GET", "/v1/models/x") == (
+        server.name,
+        server.attributes["http.request.method"],
+        server.attributes["url.path"],
+    )
     assert (server.id, status, error) == (
         decision.parent,
         server.attributes["http.response.status_code"],

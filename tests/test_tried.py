@@ -7,7 +7,7 @@ from typing import Any
 
 from making import attempt, past, plan
 from zurelay import settlement, tried
-from zurelay.model import Price
+from zurelay.model import Endpoint, Price
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan, Reason
 from zurelay.ports import Record
@@ -112,3 +112,17 @@ def test_what_an_attempt_wasted_has_its_price() -> None:
         dear, TWO, past=(past(1, usage=Usage(prompt=3)), past(2, cluster="first/two", usage=Usage(prompt=3)))
     )
     assert [Decimal(3), None] == [one.discarded for one in tried.tried(record(planned, 2, None, outcome="refused"))]
+
+
+def test_the_last_attempt_of_a_relayed_plan_ends_it_though_the_relay_does_not_know_which_it_was() -> None:
+    given = record(plan(ONE, TWO, past=(past(1), past(2, status=400))), 2, None, outcome=settlement.REFUSED, status=0)
+    assert [False, True] == [one.ends for one in tried.tried(given)]
+
+
+def test_what_an_attempt_wasted_is_what_is_settled() -> None:
+    dear = attempt("first/one", price=Price(input=Decimal(1_000_000), output=Decimal(0)), window=100)
+    lie = past(1, usage=Usage(prompt=10**12, completion=0))
+    found = tried.tried(record(plan(dear, TWO, past=(lie,), prompt=7), 2, TWO))
+    assert [Decimal(7), None] == [one.discarded for one in found]
+    counting = plan(dear, TWO, past=(lie,), endpoint=Endpoint.COUNT_TOKENS)
+    assert [None, None] == [one.discarded for one in tried.tried(record(counting, 2, TWO))]

@@ -10,6 +10,7 @@ from zurelay.passthrough import Counted
 from zurelay.plan import Plan
 from zurelay.ports import Record
 
+_OK = 200
 _ENVOY_CLOSED = "downstream_local_disconnect"  # how Envoy's details begin where it closed the connection itself
 
 
@@ -17,7 +18,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry's facts. `status` is 0 where no answer began, `cut` whether the connection or stream was.
 
     `tries` counts attempts, those too that connected to nobody; `sent`: the last one had the whole request. `ended` is
-    the request's end, `began` when the last attempt sent its first byte, in nanoseconds since 1970, 0 for never.
+    the request's end, `began` when the last attempt sent its first byte, `answered` when the client was sent its first
+    one, in nanoseconds since 1970, 0 for never.
     """
 
     plan: Plan
@@ -29,6 +31,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     counted: Counted = Counted()
     ended: int = 0
     began: int = 0
+    answered: int = 0
 
     @property
     def client_left(self) -> bool:
@@ -67,5 +70,7 @@ def _passed(entry: Entry) -> Record:
         outcome=settlement.ANSWERED if counted.whole else broken,
         usage=settlement.used(plan, attempt, passthrough.used(counted, attempt), counted.events),
         why="" if counted.whole else entry.details,
-        moments=Moments(began=entry.began, ended=entry.ended),
+        status=_OK,
+        # The attempt holds the head back until there is a token.
+        moments=Moments(began=entry.began, first_token=entry.answered, ended=entry.ended),
     )

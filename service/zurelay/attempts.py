@@ -164,7 +164,8 @@ class StreamProcessor(WholeProcessor):
         planned, made = self._planned(), self._number - 1
         if not made or planned.passes is None or time.time() < planned.begin_by:
             return None
-        self._worker.finish(Record(plan=planned, number=made, outcome=settlement.FAILED, why="timed out"))
+        late = Record(plan=planned, number=made, outcome=settlement.FAILED, why="timed out")
+        self._worker.finish(msgspec.structs.replace(late, moments=Moments(ended=time.time_ns())))
         return refused(planned, made, attempt.unavailable(planned.past, made))
 
     async def _hold(self, head: Head) -> None:

@@ -45,6 +45,7 @@ def of(record: Record, one: Tried, place: Place) -> dict[str, Value]:
     }
     if plan.stream:
         told[semconv.REQUEST_STREAM] = True
+    _add_parameters(told, plan, attempt)
     _add_choice(told, record, attempt)
     if one.status:
         told[semconv.STATUS_CODE] = one.status
@@ -57,6 +58,25 @@ def of(record: Record, one: Tried, place: Place) -> dict[str, Value]:
     if one.ends:
         _add_end(told, record, one)
     return told
+
+
+# The client's fields, as the conventions name them. `stop` isn't among them: it is text of the client's.
+_PARAMETERS = {
+    "max_tokens": semconv.REQUEST_MAX_TOKENS,
+    "max_completion_tokens": semconv.REQUEST_MAX_TOKENS,
+    "temperature": semconv.REQUEST_TEMPERATURE,
+    "top_p": semconv.REQUEST_TOP_P,
+    "top_k": semconv.REQUEST_TOP_K,
+    "frequency_penalty": semconv.REQUEST_FREQUENCY_PENALTY,
+    "presence_penalty": semconv.REQUEST_PRESENCE_PENALTY,
+    "seed": semconv.REQUEST_SEED,
+    "n": semconv.REQUEST_CHOICES,
+}
+
+
+def _add_parameters(told: dict[str, Value], plan: Plan, attempt: Attempt) -> None:
+    """Add what the client chose, unless this attempt's model isn't sent it."""
+    told |= {_PARAMETERS[field]: value for field, value in plan.parameters.items() if field not in attempt.drop}
 
 
 def _add_choice(told: dict[str, Value], record: Record, attempt: Attempt) -> None:

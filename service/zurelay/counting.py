@@ -16,7 +16,9 @@ from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
 from zurelay.tally import Family, Labels, Tally
-from zurelay.tried import Tried, tried
+from zurelay.tried import UNSEEN, Tried, tried
+
+_UNJUDGED = frozenset({UNSEEN, settlement.BROKEN})  # errors that no `gave_up` has told of
 
 
 def decided(tally: Tally, plan: Plan, took: float) -> None:
@@ -51,6 +53,8 @@ def finished(tally: Tally, record: Record, place: Callable[[str], Place]) -> Non
         tally.add(families.FALLBACKS, (plan.asked, made[0].reason))
     for one in made:
         _attempt(tally, record, one, place(one.attempt.provider))
+        if one.error in _UNJUDGED:
+            tally.add(families.GIVEN_UP, (one.attempt.cluster, one.error))
 
 
 def _attempt(tally: Tally, record: Record, one: Tried, place: Place) -> None:

@@ -48,7 +48,7 @@ _log = logging.getLogger("zurelay")
 class _Send(Protocol):
     """A gRPC method that takes bytes."""
 
-    def __call__(self, request: bytes, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> object:
+    def __call__(self, request: bytes, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> bytes:
         """Call it, or raise grpc.RpcError."""
 
 
@@ -121,7 +121,7 @@ class Line:
             if left <= 0:
                 return False
             try:
-                send(data, timeout=min(self._target.timeout, left), metadata=self._target.headers)
+                answer = send(data, timeout=min(self._target.timeout, left), metadata=self._target.headers)
             except grpc.RpcError as error:
                 code: grpc.StatusCode = error.code()
                 self._complain(code)
@@ -130,6 +130,7 @@ class Line:
                 self._closing.wait(2**number * (0.5 + random.random()))  # noqa: S311  # so that many don't come at once
             else:
                 self._complained = False
+                self.dropped += otlp.rejected(answer)
                 return True
         return False
 

@@ -52,6 +52,7 @@ _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.C
 
 
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
+_LONGEST_METHOD, _LONGEST_PATH = 32, 256
 _LONGEST_WORD = 128  # of what a client wrote, in log and traces
 _OTHERS_FIRST = 3.0  # seconds after a request for those who have seen its end to say so: they need milliseconds
 _log = logging.getLogger("zurelay")
@@ -105,7 +106,8 @@ class Ingress:
         caller = self._caller_known
         return Refusal(
             request_id=self._request_id,
-            endpoint=self._endpoint,
+            method=self._head.headers.get(":method", "")[:_LONGEST_METHOD],
+            path=paths.bare(self._head.headers.get(":path", ""))[:_LONGEST_PATH],
             status=error.status,
             code=error.code,
             began=self._began,
@@ -162,7 +164,7 @@ class Ingress:
             self._asked = request.model
             planned = self._planned(catalog, caller, matched, request, head)
             planned = await admission.admit(self._worker, catalog, request, planned, scopes(caller, matched))
-            planned = self._dated(planned, came)
+            planned = self._dated(planned, request, came)
             if request.stream and not asks_for_keepalive(head):
                 include = request.include_usage
                 planned = passthrough.applied(catalog.settings, planned, include_usage=include, now=time.time())
@@ -185,16 +187,18 @@ class Ingress:
         """Let go of what nobody has settled by now. Not sooner: what another worker settles is to be seen first."""
         self._worker.store.release(reservation)
 
-    def _dated(self, planned: Plan, came: int) -> Plan:
+    def _dated(self, planned: Plan, request: ChatRequest, came: int) -> Plan:
         """Give the plan with its times and its trace, now that it is under way; the body `came` whole at that time."""
         now = time.time_ns()
         self._goes_on = True
         self._worker.recorder.decided(planned, seconds(came, now) or 0.0)
+        trace = self._trace(stream=planned.stream)
         return msgspec.structs.replace(
             planned,
             began=self._began,
             decided=now,
-            trace=self._trace(stream=planned.stream),
+            trace=trace,
+            parameters=request.parameters if trace is not None else {},
             client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
         )
 

@@ -8,6 +8,7 @@ import msgspec
 
 from zurelay import money, settlement
 from zurelay.limits import Refused
+from zurelay.model import Endpoint
 from zurelay.moments import SECOND, seconds
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
@@ -73,6 +74,7 @@ _TURNED_AWAY = "turned_away"
 def request(record: Record, now: int) -> bytes:
     """Write the line of a request that is over; `now` is in nanoseconds since 1970."""
     plan, spent, moments = record.plan, record.spent, record.moments
+    made = tried(record)
     answering = record.attempt
     line = _Request(
         time=now / SECOND,
@@ -87,10 +89,10 @@ def request(record: Record, now: int) -> bytes:
         effort=(answering.shown_effort if answering is not None else None) or "",
         stream=plan.stream,
         outcome=record.outcome,
-        attempts=record.number,
-        given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in tried(record) if one.error],
+        attempts=len(made),
+        given_up=[f"{one.attempt.cluster}: {one.reason or one.error}" for one in made if one.error],
         finish_reasons=record.finish_reasons,
-        usage=record.usage,
+        usage=record.usage if plan.endpoint is not Endpoint.COUNT_TOKENS else None,  # who only counts uses nothing
         workload=plan.workload,
         usd=_usd(spent.usd) if spent is not None else None,
         ours_usd=_usd(spent.ours) if spent is not None else None,

@@ -7,18 +7,24 @@ gRPC alone is spoken.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from zurelay.model import Telemetry, Url
+from zurelay.settings.urls import host
 from zurelay.trace_context import Sampling
 
 _PORT = 4317  # OTLP over gRPC
 _TIMEOUT = 10.0
 _INTERVAL = 60.0
 _SERVICE = "zurelay"
+_LONGEST_NUMBER = 9  # digits of milliseconds: eleven days
+# https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md: Header-Name, and what is gRPC's own
+_METADATA = re.compile(r"(?!grpc-)[a-z0-9_.-]+")
+_EXPORTERS = {"", "none", "otlp"}
 
 
 class Signal(enum.Enum):
@@ -82,6 +88,8 @@ def _wanted(telemetry: Telemetry, environ: Mapping[str, str]) -> list[Signal]:
     for signal in Signal:
         said = environ.get(f"OTEL_{signal.name}_EXPORTER", "").strip().lower()
         asked = telemetry.logs if signal is Signal.LOGS else True
+        if said not in _EXPORTERS:
+            raise OtelError(f"OTEL_{signal.name}_EXPORTER is {said!r}: set otlp or none, or leave it out")
         if said == "otlp" or (asked and said != "none"):
             found.append(signal)
     return found
@@ -99,10 +107,12 @@ def _target(signal: Signal, telemetry: Telemetry, environ: Mapping[str, str]) ->
     protocol = variable("PROTOCOL")
     if protocol not in ("", "grpc"):
         raise OtelError(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol}: only grpc is spoken; set it, or leave it out")
+    if variable("CLIENT_KEY") or variable("CLIENT_CERTIFICATE"):
+        raise OtelError("OTEL_EXPORTER_OTLP_CLIENT_KEY, _CLIENT_CERTIFICATE: none is shown to a collector; unset them")
     insecure = variable("INSECURE").lower() == "true"
     return Target(
         url=_url(written, "http" if insecure else "https"),
-        headers=tuple(_pairs(variable("HEADERS"), lower=True).items()),
+        headers=_headers(variable("HEADERS")),
         ca=variable("CERTIFICATE") or None,
         timeout=_milliseconds({"": variable("TIMEOUT")}, "", _TIMEOUT),
     )
@@ -110,14 +120,27 @@ def _target(signal: Signal, telemetry: Telemetry, environ: Mapping[str, str]) ->
 
 def _url(written: str, scheme: str) -> Url:
     """Read an endpoint; one without a scheme is https unless OTEL_EXPORTER_OTLP_INSECURE says otherwise."""
-    parts = urlsplit(written if "://" in written else f"{scheme}://{written}")
     try:
-        port = parts.port
+        parts = urlsplit(written if "://" in written else f"{scheme}://{written}")
+        port, found = parts.port, host(parts.hostname or "")
     except ValueError:
-        port = 0
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise OtelError(f"the OTLP endpoint {written!r} is no URL: write it like http://collector:4317")
-    return Url(scheme=parts.scheme, host=parts.hostname, port=port or _PORT)
+        port = found = None
+    if found is None or parts.scheme not in ("http", "https") or port == 0 or "@" in parts.netloc:
+        # It may hold a password: it is not said again.
+        raise OtelError("the OTLP endpoint is no URL that can be used: write it like http://collector:4317")
+    return Url(scheme=parts.scheme, host=found, port=port or _PORT)
+
+
+def _headers(written: str) -> tuple[tuple[str, str], ...]:
+    """Read what gRPC and Envoy both can send; neither name nor value is said again, as either may be a credential."""
+    found = tuple(_pairs(written, lower=True).items())
+    for place, (name, value) in enumerate(found, 1):
+        if not _METADATA.fullmatch(name) or name.endswith("-bin") or not (value.isascii() and value.isprintable()):
+            raise OtelError(
+                f"OTEL_EXPORTER_OTLP_HEADERS: header {place} is none that gRPC can send: write name=value, the name of"
+                " letters, digits, dots, hyphens and underscores, not grpc-* nor *-bin, the value of printable ASCII"
+            )
+    return found
 
 
 _SAMPLERS = {"always_on": (1.0, False), "always_off": (0.0, False)}
@@ -169,4 +192,5 @@ def _pairs(written: str, *, lower: bool = False) -> dict[str, str]:
 
 def _milliseconds(environ: Mapping[str, str], name: str, otherwise: float) -> float:
     written = environ.get(name, "").strip()
-    return int(written) / 1000 if written.isdigit() and int(written) else otherwise
+    whole = int(written) if written.isascii() and written.isdigit() and len(written) <= _LONGEST_NUMBER else 0
+    return whole / 1000 if whole else otherwise

@@ -155,6 +155,31 @@ def request(resource: bytes, scope: bytes, items: Iterable[bytes]) -> bytes:
     return field(b"\x0a", resource + field(b"\x12", scope + b"".join(items)))
 
 
+def rejected(answer: bytes) -> int:
+    """Read how many items an Export*ServiceResponse says it didn't take: field 1 of its field 1, `partial_success`."""
+    inner = _first(answer, _PARTIAL)
+    count = _first(inner, _COUNT) if isinstance(inner, bytes) else 0
+    return count if isinstance(count, int) else 0
+
+
+_PARTIAL, _COUNT = 0x0A, 0x08  # tags: their number * 8 + 2 (has a length), + 0 (a varint)
+
+
+def _first(message: bytes, tag: int) -> bytes | int:
+    """Read a message's first field, which is that of the lowest number as all write it; 0 where it is another."""
+    if not message or message[0] != tag:
+        return 0
+    value, place = 0, 1
+    for shift in range(0, 64, 7):
+        if place >= len(message):
+            return 0
+        byte = message[place]
+        value, place = value | (byte & 0x7F) << shift, place + 1
+        if byte < _LOW:
+            break
+    return value if tag == _COUNT else message[place : place + value]
+
+
 class Log(msgspec.Struct, frozen=True, kw_only=True):
     """One log record. `severity` is its number (9 is INFO, 13 WARN); `event` names what it tells."""
 

@@ -44,7 +44,8 @@ def applied(settings: Settings, plan: Plan, *, include_usage: bool, now: float) 
         return plan
     keep = include_usage or plan.endpoint is not Endpoint.CHAT
     passes = Passes.KEEP if keep else Passes.DROP
-    return msgspec.structs.replace(plan, passes=passes, begin_by=now + plan.total)
+    trace = msgspec.structs.replace(plan.trace, relay="") if plan.trace is not None else None
+    return msgspec.structs.replace(plan, passes=passes, begin_by=now + plan.total, trace=trace)
 
 
 def used(counted: Counted, attempt: Attempt) -> Usage | None:

@@ -34,8 +34,11 @@ _FIXED = {
     "/v1/messages/count_tokens": Page.COUNT_TOKENS,
     "/v1/models": Page.MODELS,
 }
+_OTHER = "other"
 _MODEL_PREFIX = "/v1/models/"
 _POST = ("POST",)
+# RFC 9110, 9.3; others are HTTP (https://opentelemetry.io/docs/specs/semconv/http/http-spans/, name)
+_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
 _METHODS = {
     Page.CHAT: _POST,
     Page.MESSAGES: _POST,
@@ -50,18 +53,29 @@ def shape(path: str) -> Endpoint:
     return Endpoint.MESSAGES if path.startswith("/v1/messages") else Endpoint.CHAT
 
 
+def bare(path: str) -> str:
+    """Give a path without its query, which may hold a key."""
+    return path.partition("?")[0]
+
+
+def operation(method: str, path: str) -> str:
+    """Name a request by its method and path, where those are known: so there are few names."""
+    shown = method if method in _KNOWN_METHODS else "HTTP"
+    return f"{shown} {bare(path) if bare(path) in _FIXED else _OTHER}"
+
+
 def target(method: str, path: str) -> Target:
     """Understand a request line; 404 or 405 where there is nothing."""
-    bare = path.partition("?")[0]
-    page = _FIXED.get(bare.rstrip("/") or bare)
+    named = bare(path)
+    page = _FIXED.get(named.rstrip("/") or named)
     name = ""
-    if page is None and bare.startswith(_MODEL_PREFIX):
-        page, name = Page.MODEL, urllib.parse.unquote(bare.removeprefix(_MODEL_PREFIX))
+    if page is None and named.startswith(_MODEL_PREFIX):
+        page, name = Page.MODEL, urllib.parse.unquote(named.removeprefix(_MODEL_PREFIX))
     if page is None:
         raise NotFound(
-            f"There is nothing at {bare[:200]}. zurelay serves /v1/chat/completions, /v1/messages and /v1/models.",
+            f"There is nothing at {named[:200]}. zurelay serves /v1/chat/completions, /v1/messages and /v1/models.",
         )
     allowed = _METHODS[page]
     if method not in allowed:
-        raise MethodNotAllowed(f"{bare[:200]} takes {allowed[0]}, not {method[:20]}.", allow=", ".join(allowed))
+        raise MethodNotAllowed(f"{named[:200]} takes {allowed[0]}, not {method[:20]}.", allow=", ".join(allowed))
     return Target(page, name)

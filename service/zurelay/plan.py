@@ -87,9 +87,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     told; `hide_thinking` is for a Messages client that asked for none; times are in seconds. `reservation` is what the
     request holds of its limits, for whoever settles it; `prompt` and `output` are the tokens estimated for it;
     `workload` is the caller's; `standing` are the x-ratelimit headers of every answer. `category` and `score` are
-    Auto's; `client_request_id` is the client's own x-request-id, cut short; `began` is when the request came, `decided`
-    when this plan was made, in nanoseconds since 1970; `trace` is None where nothing is traced. A stream that
-    `passes` through has no attempt that begins after `begin_by` (Unix time).
+    Auto's; `parameters` are numbers that the client chose, by their fields; `client_request_id` is its own
+    x-request-id, cut short; `began` is when the request came, `decided` when this plan was made, in nanoseconds since
+    1970; `trace` is None where nothing is traced. A stream that `passes` through has no attempt that begins after
+    `begin_by` (Unix time).
     """
 
     request_id: str
@@ -114,6 +115,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     category: str = ""
     score: float = 0.0
     effort_asked: str = ""
+    parameters: dict[str, int | float] = {}
     client_request_id: str = ""
     began: int = 0
     decided: int = 0

@@ -7,7 +7,6 @@ from typing import Protocol
 import msgspec
 
 from zurelay.limits import Refused
-from zurelay.model import Endpoint
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.rules import Finding
@@ -41,10 +40,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A request that got no plan. `asked` is the client's own word, cut short: it may be anything."""
+    """A request that got no plan. `asked` and `path` are the client's own words, cut short: they may be anything."""
 
     request_id: str
-    endpoint: Endpoint
+    method: str
+    path: str
     status: int
     code: str
     began: int

@@ -35,6 +35,7 @@ def _at_once(do: Callable[[], None]) -> None:
 
 
 _NOWHERE = Place("", "", 0)
+_MOST_REASONS, _LONGEST_REASON = 128, 64  # as many choices as chat completions have at most
 _INFO, _WARN = 9, 13  # severity numbers
 
 
@@ -86,6 +87,7 @@ class LogRecorder:
 
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
+        record = _bounded(record)
         counting.finished(self.tally, record, self._scene.place)
         trace = record.plan.trace
         self._write(logline.request(record, time.time_ns()), "request", trace)
@@ -141,6 +143,14 @@ class LogRecorder:
 
 
 _random = random.Random()  # noqa: S311  # names, not secrets; every process seeds its own
+
+
+def _bounded(record: Record) -> Record:
+    """Cut short what a provider may write at any length."""
+    told = record.finish_reasons
+    if len(told) <= _MOST_REASONS and all(len(one) <= _LONGEST_REASON for one in told):
+        return record
+    return msgspec.structs.replace(record, finish_reasons=tuple(one[:_LONGEST_REASON] for one in told[:_MOST_REASONS]))
 
 
 def _fresh_trace() -> str:

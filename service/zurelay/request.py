@@ -27,6 +27,12 @@ READ_ONCE = frozenset(
         "reasoning_effort",
     }
 )
+_PARAMETERS = (
+    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k"),
+    *("frequency_penalty", "presence_penalty", "seed", "n"),
+)
+_NUMBER: msgspec.json.Decoder[int | float] = msgspec.json.Decoder(int | float)
+_LARGEST = 1 << 53  # what telemetry can hold as the client wrote it
 MOST_MODELS = 8  # SPEC 5: the length of a request's own list of models
 
 
@@ -115,6 +121,22 @@ class ChatRequest:
             if most is not None:
                 found.append(most)
         return max(found, default=None)
+
+    @cached_property
+    def parameters(self) -> dict[str, int | float]:
+        """The numbers that say how to sample, by their fields; what is no number there is the provider's to refuse."""
+        found = {}
+        for field in _PARAMETERS:
+            raw = self.document.raw(field)
+            if raw is None:
+                continue
+            try:
+                value = _NUMBER.decode(raw)
+            except msgspec.DecodeError:
+                continue
+            if abs(value) < _LARGEST:
+                found[field] = value
+        return found
 
     @cached_property
     def body(self) -> Mapping[str, Any]:

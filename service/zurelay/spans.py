@@ -14,6 +14,7 @@ from zurelay import attributes, semconv
 from zurelay.attributes import Place, operation
 from zurelay.model import Endpoint
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value
+from zurelay.paths import operation as operation_of
 from zurelay.ports import Record, Refusal
 from zurelay.settlement import ANSWERED, CLIENT_LEFT
 from zurelay.trace_context import Trace
@@ -126,10 +127,9 @@ def _server(record: Record, trace: Trace) -> Span:
 
 
 def _refused_server(refusal: Refusal, trace: Trace) -> Span:
-    path = _PATHS[refusal.endpoint]
     told: dict[str, Value] = {
-        semconv.METHOD: "POST",
-        semconv.URL_PATH: path,
+        semconv.METHOD: refusal.method,
+        semconv.URL_PATH: refusal.path,
         semconv.STATUS_CODE: refusal.status,
         semconv.ERROR_TYPE: refusal.code,
         "zurelay.request_id": refusal.request_id,
@@ -138,7 +138,7 @@ def _refused_server(refusal: Refusal, trace: Trace) -> Span:
         trace=trace.id,
         id=trace.server,
         parent=trace.parent,
-        name=f"POST {path}",
+        name=operation_of(refusal.method, refusal.path),
         kind=SERVER,
         start=refusal.began,
         end=refusal.ended,

@@ -10,8 +10,9 @@ import re
 
 import msgspec
 
-# Later versions may append fields (4.3); version ff is forbidden, and 00 is exactly this long.
-_PARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+# Later versions may append fields (4.3), and 00 is exactly this long. Capitals and version ff are forbidden, but Envoy
+# goes on with them, and with the first of several headers: who doesn't would have spans whose parent nobody sends.
+_PARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^,]*)?(?:,.*)?", re.IGNORECASE)
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 _SAMPLED = 0x01
 _MEMBER = re.compile(
@@ -72,14 +73,15 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(traceparent: str | None, tracestate: str | None = None) -> Context | None:
-    """Read what a client sent; None for what is no context, which starts a new trace (3.2.2.5)."""
+    """Read what a client sent, as Envoy does; None for what is no context, which starts a new trace (3.2.2.5)."""
     found = _PARENT.fullmatch(traceparent) if traceparent else None
     if found is None:
         return None
     version, trace, span, flags, more = found.groups()
-    if version == "ff" or (version == "00" and more is not None) or trace == _NO_TRACE or span == _NO_SPAN:
+    if (version == "00" and more is not None) or trace == _NO_TRACE or span == _NO_SPAN:
         return None
-    return Context(trace=trace, span=span, sampled=bool(int(flags, 16) & _SAMPLED), state=state(tracestate))
+    sampled = bool(int(flags, 16) & _SAMPLED)
+    return Context(trace=trace.lower(), span=span.lower(), sampled=sampled, state=state(tracestate))
 
 
 def state(tracestate: str | None) -> str:
@@ -110,7 +112,7 @@ def began(marked: str, sent: Context | None, sampling: Sampling, fresh: tuple[st
     `marked` is TRACE-SPAN of Envoy's server span, or anything else where it made none; `sent` is what the client sent;
     `fresh` are a trace id and a span id that nobody has used.
     """
-    trace, dash, span = marked.partition("-")
+    trace, dash, span = marked.lower().partition("-")
     if dash and len(trace) == len(_NO_TRACE) and len(span) == len(_NO_SPAN):
         # Envoy goes on with what it could read; where it couldn't, the trace is its own.
         parent = sent if sent is not None and sent.trace == trace else None

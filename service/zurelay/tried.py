@@ -10,7 +10,8 @@ from decimal import Decimal
 
 import msgspec
 
-from zurelay import money
+from zurelay import money, settlement
+from zurelay.model import Endpoint
 from zurelay.plan import Attempt, Past, Plan
 from zurelay.ports import Record
 from zurelay.settlement import ANSWERED, CLIENT_LEFT, FAILED
@@ -47,7 +48,7 @@ def tried(record: Record) -> list[Tried]:
         if number == last and record.attempt is not None:
             found.append(_last(record, record.attempt, past, (number, then)))
         elif past is not None:
-            found.append(_given_up(plan, past, then))
+            found.append(_given_up(plan, past, then, ends=number == last))
         else:
             found.append(_unseen(record, number, then, by_number.get(number + 1)))
         then = found[-1].ended
@@ -72,9 +73,8 @@ def _last(record: Record, attempt: Attempt, past: Past | None, place: tuple[int,
     )
 
 
-def _given_up(plan: Plan, past: Past, then: int) -> Tried:
+def _given_up(plan: Plan, past: Past, then: int, *, ends: bool) -> Tried:
     attempt = at(plan, past.cluster, past.number)
-    discarded = money.cost(attempt.price, past.usage) if past.usage is not None and attempt.price is not None else None
     began = past.began or then
     return Tried(
         attempt=attempt,
@@ -84,8 +84,16 @@ def _given_up(plan: Plan, past: Past, then: int) -> Tried:
         reason=past.reason.value,
         status=past.status,
         error=error_type(past.status, past.reason.value),
-        discarded=discarded,
+        ends=ends,
+        discarded=_discarded(plan, attempt, past),
     )
+
+
+def _discarded(plan: Plan, attempt: Attempt, past: Past) -> Decimal | None:
+    """Give what a given-up attempt cost, as it is settled; None where that isn't known, and where no model ran."""
+    if past.usage is None or attempt.price is None or plan.endpoint is Endpoint.COUNT_TOKENS:
+        return None
+    return money.cost(attempt.price, settlement.used(plan, attempt, past.usage, 0))
 
 
 def _unseen(record: Record, number: int, then: int, following: Past | None) -> Tried:

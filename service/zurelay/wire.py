@@ -67,6 +67,7 @@ def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
         details=response.response_code_details,
         ended=_moment(common, "duration"),
         began=_moment(common, "time_to_first_upstream_tx_byte"),
+        answered=_moment(common, "time_to_first_downstream_tx_byte"),
         counted=_counted(common.metadata.filter_metadata[NAMESPACE].fields),
     )
 

@@ -20,6 +20,7 @@ from e2e.conftest import catalog
 from e2e.harness import Gateway, Provider, ask, free_port, simulate, until
 from e2e.keys import bearer, key_of, write_keys
 from otlp_receiver import Receiver, Span, tree, values
+from zurelay import paths
 
 PROMPT, QUERY, SECRET, CLIENTS_OWN = "marker-in-the-prompt", "marker-in-the-query", "marker-of-the-provider", "their-id"
 Start = Callable[..., Gateway]
@@ -235,6 +236,27 @@ def test_errors_and_fallbacks_are_kept_whole_though_their_trace_is_not(
         assert "POST /v1/chat/completions" == root
         assert {"b" * 16} == {span.parent for span in receiver.trace(f"{number:032x}") if span.kind == "SERVER"}
     assert [] == receiver.trace(f"{1:032x}")
+
+
+def test_a_refused_request_that_a_rule_keeps_is_told_as_it_was_asked(start: Start, receiver: Receiver) -> None:
+    gateway = start(sample=0, keep=["errors"])
+    for number, (method, path) in enumerate([("GET", "/v1/chat/completions"), ("POST", "/wp-login.php?key=x")], 1):
+        httpx.request(method, gateway.url + path, headers=traced(number, "00"))
+        receiver.until(functools.partial(has, f"{number:032x}", 2))
+        (server,) = (span for span in receiver.trace(f"{number:032x}") if span.kind == "SERVER")
+        assert (paths.operation(method, path), method, paths.bare(path)) == (
+            server.name,
+            server["http.request.method"],
+            server["url.path"],
+        )
+
+
+def test_attempts_that_reached_nobody_are_counted_as_given_up(start: Start) -> None:
+    gateway = start()
+    for stream in (False, True):
+        assert 200 == gateway.chat(ask("trio", stream=stream, **simulate(m1="reset", m2="ok"))).status_code
+    found = until(lambda: samples(gateway, "zurelay_attempts_given_up_total"))
+    assert {("trio/p1", "no_answer"): 4} == found
 
 
 def test_a_change_of_the_file_turns_traces_on_and_off(start: Start, receiver: Receiver) -> None:

@@ -35,6 +35,11 @@ def settings(provider: Provider) -> dict[str, Any]:
         "routes": [{"provider": "nobody", "model": "m0"}, {"provider": "p2", "model": "m2"}],
         "context_window": 100_000,
     }
+    found["models"]["passing"] = {
+        "routes": [{"provider": "p1", "model": "m1"}, {"provider": "p2", "model": "m2"}],
+        "context_window": 100_000,
+        "passthrough": True,
+    }
     found["providers"]["nobody"] = {"base_url": "http://127.0.0.1:1/v1", "format": "openai"}
     found["streaming"] = {"open_after": "500ms", "keepalive": "300ms"}
     found["policies"] = [{"name": "no-spare", "match": {}, "models": {"deny": ["spare"]}}]
@@ -281,7 +286,9 @@ def test_a_request_for_auto(asking: Asking, traced: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", ["", "00-zz-zz-01", "01-{trace}-b7ad6b7169203331-01-more"], ids=["none", "bad", "later"]
+    "sent",
+    ["", "00-zz-zz-01", "01-{trace}-b7ad6b7169203331-01-more", "ff-{trace}-b7ad6b7169203331-01"],
+    ids=["none", "bad", "later", "forbidden"],
 )
 def test_a_request_without_a_context_that_envoy_reads_has_one_whole_trace(
     asking: Asking, traced: Gateway, receiver: Receiver, sent: str
@@ -292,3 +299,62 @@ def test_a_request_without_a_context_that_envoy_reads_has_one_whole_trace(
     receiver.until(lambda r: len(r.trace(trace)) == 3)
     assert tree(receiver.trace(trace)) == {CHAT: {"decide": {}, "chat m1": {}}}
     assert ("{trace}" in sent) == (trace == asking.trace)
+
+
+NOT_KEPT = {
+    "plain": ["00-{trace}-b7ad6b7169203331-00"],
+    "capitals": ["00-{trace}-B7AD6B7169203331-00"],
+    "version ff": ["ff-{trace}-b7ad6b7169203331-00"],
+    "the first of two": ["00-{trace}-b7ad6b7169203331-00", f"00-{'c' * 32}-b7ad6b7169203331-01"],
+}
+
+
+@pytest.mark.parametrize("sent", NOT_KEPT.values(), ids=NOT_KEPT)
+def test_what_envoy_does_not_keep_of_an_odd_context_has_no_other_spans(
+    asking: Asking, traced: Gateway, receiver: Receiver, sent: list[str]
+) -> None:
+    headers = [("traceparent", one.format(trace=asking.trace)) for one in sent]
+    answer = httpx.post(traced.url + "/v1/chat/completions", json=ask("solo"), headers=headers)
+    line = line_of(traced, answer.headers["x-zurelay-request-id"])
+    after = Asking(receiver, traced)
+    after.chat(ask("solo"))
+    after.spans(3)
+    assert (asking.trace, []) == (line["trace_id"], receiver.trace(asking.trace))
+
+
+def test_what_a_client_chose_is_told(asking: Asking) -> None:
+    asking.chat(ask("solo", max_tokens=50, temperature=0.25, top_p=1, seed=7, stop=["their text"], n=1))
+    (attempt,) = (span for span in asking.spans(3) if span.kind == "CLIENT")
+    told = {name: value for name, value in attempt.attributes.items() if name.startswith("gen_ai.request.")}
+    assert {
+        "gen_ai.request.model": "m1",
+        "gen_ai.request.max_tokens": 50,
+        "gen_ai.request.temperature": 0.25,
+        "gen_ai.request.top_p": 1,
+        "gen_ai.request.seed": 7,
+        "gen_ai.request.choice.count": 1,
+    } == told
+
+
+def test_a_stream_that_passes_through_is_one_trace_without_a_relay(asking: Asking, traced: Gateway) -> None:
+    answer = asking.chat(ask("passing", stream=True, **simulate(m1=["status:500", "ok"])))
+    assert 200 == answer.status_code
+    spans = asking.spans(4)
+    assert tree(spans, numbered) == {CHAT: {"decide": {}, "chat m1 #1 passing/p1": {}, "chat m1 #2 passing/p1": {}}}
+    in_order(spans)
+    last = max((span for span in spans if span.kind == "CLIENT"), key=lambda span: span["zurelay.attempt.number"])
+    assert 200 == last["http.response.status_code"]
+    assert last.start <= last.event("zurelay.first_token").at <= last.end
+    assert last["gen_ai.response.time_to_first_chunk"] > 0
+    line = line_of(traced, answer.headers["x-zurelay-request-id"])
+    assert 0 < line["first_token_ms"] <= line["total_ms"]
+
+
+def test_a_relays_client_that_left_has_made_one_attempt_in_the_log_as_in_the_trace(
+    asking: Asking, traced: Gateway
+) -> None:
+    body = ask("solo", stream=True, **simulate(m1="slow-token:30"))
+    with pytest.raises(httpx.ReadTimeout):
+        traced.chat(body, asking.headers | {"x-request-id": asking.trace, "x-zurelay-keepalive": "off"}, timeout=1)
+    asking.spans(4)
+    assert 1 == line_of(traced, f'"client_request_id":"{asking.trace}"')["attempts"]

@@ -13,7 +13,7 @@ import trustme
 from envoy_testbed import Testbed, provider, runtime, settings
 from envoy_toys import RecordingProvider
 from otlp_receiver import Receiver, Span
-from zurelay import otel, trace_context
+from zurelay import otel, paths, trace_context
 from zurelay.envoy import SPAN, tracing
 from zurelay.model import Telemetry, Url
 from zurelay.otel import Target
@@ -79,6 +79,20 @@ def test_the_server_span_goes_on_with_the_clients_trace(
     assert (CHAT, CHAT, "200") == (span["url.path"], span["http.url"], span["http.response.status_code"])
     assert not any(b"secret-in-the-query" in raw for raw in receiver.raw)
     assert "instance" not in receiver.resources[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/wp-login.php"), ("GET", "/v1/models/some"), ("POST", f"{CHAT}/{'x' * 900}")],
+)
+def test_the_server_span_has_one_of_few_names(
+    short_tmp: pathlib.Path, receiver: Receiver, one: RecordingProvider, method: str, path: str
+) -> None:
+    with bed_of(short_tmp, one, otlp=receiver.endpoint) as bed:
+        bed.ask(path, {}, PLAN, method=method, headers={"user-agent": "a" * 900})
+        span = only_span(receiver)
+    assert paths.operation(method, path) == span.name
+    assert (path[:256], "a" * 256) == (span["url.path"], span["user_agent"])
 
 
 def test_a_provider_gets_no_trace_context_unless_it_should(

@@ -46,10 +46,15 @@ def host_and_port(at: At, authority: str) -> tuple[str, int | None]:
     port = parts["port"]
     if port is not None and not (re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 1 << 16):
         raise at.wrong("its port isn't a number from 1 to 65535")
-    host = _name(parts["name"]) if parts["six"] is None else _ipv6(parts["six"])
-    if host is None:
+    found = _name(parts["name"]) if parts["six"] is None else _ipv6(parts["six"])
+    if found is None:
         raise at.wrong("its host is no name and no address; names are of ASCII letters, digits, dots and hyphens")
-    return host, int(port) if port else None
+    return found, int(port) if port else None
+
+
+def host(written: str) -> str | None:
+    """Give a name or an address, without brackets, as it is used; None for what is neither."""
+    return _ipv6(written) if ":" in written else _name(written)
 
 
 def _ipv6(written: str) -> str | None:
