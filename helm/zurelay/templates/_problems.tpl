@@ -157,8 +157,8 @@ strategy.maxSurge: 0 with maxUnavailable 0 leaves no way to replace a pod
 {{- end -}}
 
 {{- define "zurelay.problems.doors" -}}
-{{- if not (regexMatch "^[a-z]" (include "zurelay.fullname" .)) }}
-fullnameOverride: {{ include "zurelay.fullname" . }} is no name of a Service, which begins with a letter
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "zurelay.fullname" .)) }}
+fullnameOverride: {{ include "zurelay.fullname" . }} is no name of a Service, which has small letters, digits and dashes, a letter first; set another
 {{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
 ingress.hosts: no host; without one every host of the controller would lead here
