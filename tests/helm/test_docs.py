@@ -14,6 +14,7 @@ from tools import chart
 
 PAGES = (chart.ROOT / "docs" / "kubernetes.md", chart.CHART / "README.md")
 OWN_ENVOY = chart.ROOT / "docs" / "bring-your-own-envoy.md"
+EVERY_PAGE = [chart.ROOT / "README.md", chart.CHART / "README.md", *(chart.ROOT / "docs").rglob("*.md")]
 SHOWN = {
     f"{page.name} {number}": yaml.safe_load(block)
     for page in PAGES
@@ -39,9 +40,12 @@ def test_the_page_tells_the_addresses_that_the_chart_trusts() -> None:
     assert all(address in text for address in addresses)
 
 
-@pytest.mark.parametrize("page", [*PAGES, OWN_ENVOY], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(chart.ROOT)))
 def test_commands_on_a_page_are_the_product_s(page: pathlib.Path) -> None:
-    lines = re.findall(r"^(?:\$ )?zurelay ([a-z].*)", page.read_text().replace("\\\n", " "), re.MULTILINE)
+    blocks = re.findall(r"^ *```[a-z]+\n(.*?)```", page.read_text(), re.DOTALL | re.MULTILINE)
+    text = "\n".join(blocks).replace("\\\n", " ")
+    lines = re.findall(r"^ *(?:\$ )?zurelay ([a-z][^#>|\n]*)", text, re.MULTILINE)
+    lines += re.findall(r"`zurelay ([a-z][^`\n]*)`", page.read_text())
     assert [wrong for line in lines for wrong in unknown(line.split())] == []
 
 
