@@ -1,4 +1,4 @@
-"""Names that YAML would take for something else stay names: Kubernetes has namespaces called 123 and Secrets called 1e3."""
+"""Names that YAML would take for something else stay names: there are namespaces called 123, and Secrets called 1e3."""
 
 from __future__ import annotations
 

@@ -51,7 +51,10 @@ EXITS = {
     "this pod itself": (at(BASE_URL, "http://127.0.0.1:8000/v1"), [[53, 53]]),
     "a model in the cluster": (at(BASE_URL, "http://vllm.models:8000"), [[53, 53], [8000]]),
     "a collector": (at("config.telemetry", {"otlp": "http://collector.obs:4317"}), [[53, 53], [443], [4317]]),
-    "a collector without a port": (at("config.telemetry", {"otlp": "https://collector.obs/"}), [[53, 53], [443], [4317]]),
+    "a collector without a port": (
+        at("config.telemetry", {"otlp": "https://collector.obs/"}),
+        [[53, 53], [443], [4317]],
+    ),
     "a Redis": (at("store.redis", {"existingSecret": {"name": "r"}, "port": 6380}), [[53, 53], [443], [6380]]),
     "more": (
         at("networkPolicy.egress.extra", [{"ports": [{"port": 9, "protocol": "TCP"}]}]),

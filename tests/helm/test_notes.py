@@ -64,5 +64,5 @@ def test_a_sidecar_alone_says_where_it_is() -> None:
     said = notes(values, credential)
     assert "zurelay.zurelay:9000 (gRPC)" in said
     (command,) = (line.split() for line in said.splitlines() if line.strip().startswith("zurelay "))
-    assert command[2:] == "--config zurelay.yaml --sidecar zurelay.zurelay:9000 --egress 0.0.0.0:10001".split()
+    assert command[2:] == ["--config", "zurelay.yaml", "--sidecar", "zurelay.zurelay:9000", "--egress", "0.0.0.0:10001"]
     assert unknown(command[1:]) == []
