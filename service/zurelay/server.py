@@ -42,6 +42,7 @@ _log = logging.getLogger("zurelay")
 
 
 _SIGNALS = frozenset({Signal.TRACES, Signal.LOGS})  # metrics are the supervisor's to send: it has those of all workers
+_LAST_LINES = 1.0  # seconds that log lines may take at the end
 _BUDGETS = 15.0  # seconds between two looks at what is left of budgets
 
 
@@ -221,6 +222,8 @@ async def _standard_input() -> asyncio.StreamReader:
 def main(address: str, egress: str, egress_token: str, workers: int, ends: str) -> None:
     """Run one worker in this process; `ends` is the file of the claims, which all workers share."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    recorder = LogRecorder(LogLines(sys.stderr.buffer), lambda do: asyncio.get_running_loop().call_soon(do))
+    lines = LogLines(sys.stderr.buffer)
+    recorder = LogRecorder(lines, lambda do: asyncio.get_running_loop().call_soon(do))
     worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder, ends=Claims(ends))
     asyncio.run(WorkerServer(address, worker, recorder).run())
+    lines.wait_until_written(_LAST_LINES)

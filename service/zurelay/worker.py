@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-import uuid
 
 import msgspec
 
@@ -174,4 +174,4 @@ class Worker:
     @staticmethod
     def new_request_id() -> str:
         """Make a request's id."""
-        return "req_" + uuid.uuid4().hex
+        return "req_" + secrets.token_hex(16)

@@ -48,9 +48,19 @@ def why_not() -> str | None:
         return "this isn't Debian"
     if os.geteuid() != 0:
         return "this isn't root, who may install packages and make namespaces"
+    if not _may_isolate():
+        return "root may make no namespaces and mounts here"
     if importlib.util.find_spec("envoy") is None:
         return "there is no packaged Envoy for this machine"
     return None
+
+
+def _may_isolate() -> bool:
+    try:
+        run("unshare", "--mount", "--net", "--pid", "--fork", "mount", "-t", "tmpfs", "none", "/mnt", seconds=10)
+    except CommandError:
+        return False
+    return True
 
 
 def install() -> str | None:
