@@ -55,10 +55,12 @@
 
 {{- /* Seconds of timeouts.total, which is 570 s where nothing is said. */ -}}
 {{- define "zurelay.totalSeconds" -}}
-{{- $total := dig "timeouts" "total" "570s" .Values.config | toString -}}
-{{- $number := regexFind "^[0-9.]+" $total | default "0" | float64 -}}
-{{- $unit := regexFind "[a-z]+$" $total -}}
-{{- mulf $number (get (dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0) $unit | default 1.0) | ceil | int -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" (dig "timeouts" "total" "570s" .Values.config | toString) -1 -}}
+{{- $number := regexFind "^[0-9.]+" . | float64 -}}
+{{- $sum = addf $sum (mulf $number (get (dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0) (regexFind "[a-z]+$" .))) -}}
+{{- end -}}
+{{- ceil $sum | int -}}
 {{- end -}}
 
 {{- define "zurelay.require" -}}
