@@ -266,3 +266,30 @@ async def test_an_idle_connection_that_is_closed_is_not_used(tmp_path: pathlib.P
         other = await egress.open("/", {}, b"")
         assert (False, False) == (other.again, other is call)
         other.close()
+
+
+async def test_no_answers_trailers_are_the_next_ones_headers(tmp_path: pathlib.Path) -> None:
+    async with listening(tmp_path / "s", Counting(b"0\r\nx-trailer: 1\r\n\r\n")) as path:
+        egress = Egress(path)
+        for again in (False, True):
+            call = await egress.open("/", {}, b"")
+            head = (await gathered(call))[0]
+            assert again is call.again
+            assert isinstance(head, Answer)
+            assert "x-trailer" not in head.headers
+            call.leave()
+        call.close()
+
+
+@pytest.mark.parametrize("behind", [CHUNKED, CHUNKED + b"3\r\none\r\n", CHUNKED + b"0\r\n\r\n", b"x"])
+async def test_a_connection_that_says_more_than_it_was_asked_is_not_kept(tmp_path: pathlib.Path, behind: bytes) -> None:
+    server = Counting(b"0\r\n\r\n" + behind)
+    async with listening(tmp_path / "s", server) as path:
+        egress = Egress(path)
+        call = await egress.open("/", {}, b"")
+        assert [b"1", End(clean=True)] == (await gathered(call))[1:]
+        call.leave()
+        await asyncio.wait_for(server.cut.wait(), 10)
+        other = await egress.open("/", {}, b"")
+        assert not other.again
+        other.close()

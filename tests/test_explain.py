@@ -77,7 +77,9 @@ def test_the_keys_limits_are_told() -> None:
     ],
 )
 def test_a_refusal_is_a_decision_too(raw: bytes, code: str) -> None:
-    assert explained(CATALOG, raw, Caller())["error"]["code"] == code
+    found = explained(CATALOG, raw, Caller())
+    assert found["error"]["code"] == code
+    assert (found["category"], found["score"]) == (None, None)
 
 
 def test_the_summary_is_one_short_line() -> None:

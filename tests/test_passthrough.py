@@ -77,5 +77,31 @@ START = '{"input_tokens":5,"cache_read_input_tokens":3,"output_tokens":1}'
 def test_what_was_used_is_the_providers_last_word(
     format: Format, first: str, last: str, expected: Usage | None
 ) -> None:
-    counted = Counted(number=1, first=first, last=last)
+    counted = Counted(number=1, first=first, last=last, whole=True)
     assert expected == used(counted, attempt("first/one", format=format))
+
+
+HALF = '{"prompt_tokens":5,"completion_tokens":2}'
+COMPLETE = '{"output_tokens":7}'
+
+
+@pytest.mark.parametrize(
+    ("format", "counted", "completion", "estimated"),
+    [
+        (Format.OPENAI, Counted(first=HALF, reported=4, events=9), 7, True),
+        (Format.OPENAI, Counted(first=HALF, reported=9, events=9), 2, False),
+        (Format.OPENAI, Counted(first=HALF, reported=9, events=8), 2, False),
+        (Format.OPENAI, Counted(first=HALF, reported=4, events=9, whole=True), 2, False),
+        (Format.ANTHROPIC, Counted(first=START, reported=1, events=64), 64, True),
+        (Format.ANTHROPIC, Counted(first=START, reported=5, events=5), 5, True),
+        (Format.ANTHROPIC, Counted(first=START, last=COMPLETE, reported=5, events=5), 7, False),
+        (Format.ANTHROPIC, Counted(first=START, last=COMPLETE, reported=5, events=6, whole=True), 7, False),
+        (Format.ANTHROPIC, Counted(first=START, last=COMPLETE, reported=5, events=90), 90, True),
+    ],
+)
+def test_what_a_model_wrote_behind_its_providers_word_is_estimated(
+    format: Format, counted: Counted, completion: int, estimated: bool
+) -> None:
+    found = used(counted, attempt("first/one", format=format))
+    assert found is not None
+    assert (completion, estimated) == (found.completion, found.estimated)

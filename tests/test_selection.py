@@ -142,6 +142,58 @@ def test_where_none_can_the_message_has_the_facts(given: Lists, more: dict[str, 
     assert said in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("facts", "more", "code", "said"),
+    [
+        (
+            {"inputs": frozenset({Input.TEXT})},
+            {"messages": [{"role": "user", "content": [IMAGE]}]},
+            "unsupported_content",
+            "None of the models with reasoning levels that zurelay-auto may use reads image.",
+        ),
+        (
+            {"features": frozenset()},
+            {"tools": [{"type": "function", "function": {"name": "f"}}]},
+            "unsupported_content",
+            "None of the models with reasoning levels that zurelay-auto may use has all that this request uses: tools.",
+        ),
+        ({"context_window": 50}, {"max_tokens": 1000}, "context_length_exceeded", "is 50. Send a shorter one"),
+    ],
+)
+def test_where_only_a_model_without_levels_could_the_message_speaks_of_those_with(
+    facts: dict[str, Any], more: dict[str, Any], code: str, said: str
+) -> None:
+    given = lists("a b", b={**facts, **THINKS})
+    assert ["a", "b"][: len(chosen(given, SIMPLE, Effort.none, **more))] == ["a"]
+    with pytest.raises(InvalidRequest) as caught:
+        chosen(given, SIMPLE, Effort.high, **more)
+    assert caught.value.code == code
+    assert said in caught.value.message
+    assert caught.value.message.endswith("Without reasoning_effort, a model that has no reasoning levels can take it.")
+
+
+def test_one_kind_of_media_that_nobody_reads_is_not_to_be_sent_apart() -> None:
+    text_only = {"inputs": frozenset({Input.TEXT})}
+    with pytest.raises(InvalidRequest, match=r"reads image\. Leave it out, or name a model that reads it\.$"):
+        chosen(lists("a", a=text_only), SIMPLE, messages=[{"role": "user", "content": [IMAGE]}])
+
+
+def test_models_that_can_not_be_told_take_no_place_among_the_five() -> None:
+    mute = InvalidRequest("no place for it")
+
+    def unsayable(model: Model) -> InvalidRequest | None:
+        return mute if model.id.startswith("x") else None
+
+    found = select(lists("x1 x2 x3 x4 a b c", "x5 d e f"), SIMPLE, request(), None, unsayable)
+    assert ["a", "b", "c", "d", "e"] == [one.id for one in found.models]
+    assert {LeftOut(f"x{number}", "no place for it") for number in range(1, 6)} == set(found.left_out)
+    found = select(lists("x1", "x2", "c"), SIMPLE, request(), None, unsayable)
+    assert ["c"] == [one.id for one in found.models]
+    with pytest.raises(InvalidRequest) as caught:
+        select(lists("x1", "x2", "x3"), SIMPLE, request(), None, unsayable)
+    assert caught.value is mute
+
+
 def test_those_left_out_of_any_category_are_told() -> None:
     short = {"context_window": 1}
     found = select(lists("a", "b", "c", a=short, b=short), SIMPLE, request(), None)

@@ -233,7 +233,8 @@ class Learner:
 
     def __init__(self, rows: list[dict[str, Any]], sets: dict[str, list[Prompt]]) -> None:
         seen = [featured(row["body"]) for row in rows]
-        self.names = [name for name in seen[0][0] if name not in ("gap", "asks", "go_on")] + ["gap", "asks"]
+        late = ("gap", "asks")
+        self.names = [name for name in seen[0][0] if name not in (*late, *features.FOLLOWING)] + [*late]
         self.rows, self.sets = rows, sets
         self.matrix, self.parts = self.table(seen), [part for _, part in seen]
         self.levels = np.array([LEVELS[row["expect"]] for row in rows])
@@ -282,7 +283,7 @@ class Learner:
         for name, picked in chosen.items():
             few = random.permutation(picked)[: BENCH_ROWS[name]]
             bench += [self.bench_rows(name, few, gaps[name][few], asks)] * REPEATED[name]
-        return Trees(self.names.index("english")).fit(x, self.levels[own], self.weights[own], np.vstack(bench)), asks
+        return Trees(self.names).fit(x, self.levels[own], self.weights[own], np.vstack(bench)), asks
 
     def bench_rows(self, name: str, rows: np.ndarray, gaps: np.ndarray, asks: AskModel) -> np.ndarray:
         """Some rows of a benchmark with the learned features."""
@@ -317,9 +318,9 @@ class Learner:
 class Trees:
     """A few boosted models with different draws, whose mean is steadier than each, and one that tells exams."""
 
-    def __init__(self, english: int) -> None:
-        """`english` is the column that exams alone may look at: the benchmarks are English, the asks aren't."""
-        self.english = english
+    def __init__(self, names: Sequence[str]) -> None:
+        """Exams alone may look at the column `english`: the benchmarks are English, the asks aren't."""
+        self.english, self.leads = names.index("english"), names.index("deep_leads")
 
     def fit(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, exams: np.ndarray) -> Trees:
         """Fit each with its own seed."""
@@ -338,6 +339,7 @@ class Trees:
         """What score.raw gives."""
         own = np.mean([member.predict(x) for member in self.members], axis=0)
         exam = x[:, self.english] / (1 + np.exp(-score.SHARP * self.exam.decision_function(x[:, :-2])))
+        exam[(x[:, self.leads] > 0) & (own >= score.SECOND)] = 0.0
         return own + exam * (score.CENTRE + score.SLOPE * x[:, -2] - own)
 
     def tables(self) -> dict[str, Any]:

@@ -59,19 +59,19 @@ def _decide_auto(catalog: Catalog, auto: Auto, request: ChatRequest, facts: Fact
     if request.effort_word is not None:
         level = effort.parse(request.effort_word, every, request.effort_param)
     verdict = classify(content.read(request.body), auto.thresholds)
-    chosen = selection.select(lists, verdict.category, request, permits.capped(level, facts.rules))
     said = Translatable(request)
+    chosen = selection.select(
+        lists,
+        verdict.category,
+        request,
+        permits.capped(level, facts.rules),
+        lambda model: _unsayable(catalog, model, said),
+    )
     attempts: list[Attempt] = []
+    for model in chosen.models:
+        attempts += tries(attempts_of(catalog, model, request, facts, level, said, named=False))
     left_out = [LeftOut(name, finding.why) for name, finding in denied.items()]
     left_out += chosen.left_out
-    for model in chosen.models:
-        refusal = _unsayable(catalog, model, said)
-        if refusal is None:
-            attempts += tries(attempts_of(catalog, model, request, facts, level, said, named=False))
-        elif model is chosen.models[-1] and not attempts:
-            raise refusal
-        else:
-            left_out.append(LeftOut(model.id, refusal.message))
     plan = _plan(catalog, request, facts, level, attempts, AUTO_ID)
     plan = msgspec.structs.replace(plan, category=verdict.category.value, score=verdict.score)
     return Decision(

@@ -90,6 +90,7 @@ class EgressCall(asyncio.BufferedProtocol):
         """Begin a request."""
         assert self._transport is not None  # noqa: S101  # it is connected
         self._events = []
+        self._headers = {}  # trailers of the answer before
         self._over = self._lasts = self._left = False
         lines = [f"POST {target} HTTP/1.1", "host: egress", f"content-length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -106,13 +107,14 @@ class EgressCall(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse what came (asyncio's call)."""
-        if self._lasts:  # nobody asked for it
-            self.close()
+        if self._lasts:
+            self._spoil()
             return
         try:
             self._parser.feed_data(_READ[:nbytes])
         except httptools.HttpParserError:
             self._finish(clean=False)
+            self._spoil()
         if self._queued > _MOST_QUEUED and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
@@ -133,20 +135,22 @@ class EgressCall(asyncio.BufferedProtocol):
     def on_headers_complete(self) -> None:
         """Note the head (httptools' call); 1xx heads announce another."""
         status = self._parser.get_status_code()
-        if status >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
+        if self._over:
+            self._spoil()
+        elif status >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
             self._events.append(Answer(status, self._headers))
         self._headers = {}
 
     def on_body(self, data: bytes) -> None:
         """Note bytes (httptools' call)."""
-        if self._left:
+        if self._left or self._over:
             return
         self._queued += len(data)
         self._events.append(data)
 
     def on_message_complete(self) -> None:
         """Note the end (httptools' call)."""
-        if self._parser.get_status_code() >= 200:  # noqa: PLR2004  # RFC 9110, 15.2
+        if self._parser.get_status_code() >= 200 and not self._over:  # noqa: PLR2004  # RFC 9110, 15.2
             self._lasts = self._parser.should_keep_alive()
             self._finish(clean=True)
 
@@ -156,6 +160,11 @@ class EgressCall(asyncio.BufferedProtocol):
             self._events.append(End(clean))
             if self._left:
                 self._park()
+
+    def _spoil(self) -> None:
+        """Serve no more: it says what nobody asked for."""
+        self._lasts = False
+        self.close()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

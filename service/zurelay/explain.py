@@ -17,7 +17,7 @@ from zurelay.rules import Asked, Finding, PolicyDenied, Rules
 
 
 def explained(catalog: Catalog, body: bytes, caller: Caller, policies: Policies | None = None) -> dict[str, Any]:
-    """Decide a chat request without sending it; a refusal is a decision too."""
+    """Decide a chat request without sending it; a refusal is a decision too, with no category."""
     matched = (policies or Policies(catalog.settings.policies)).match(who(caller))
     try:
         request = ChatRequest.parse(body, Endpoint.CHAT)
@@ -26,6 +26,8 @@ def explained(catalog: Catalog, body: bytes, caller: Caller, policies: Policies 
     except ZurelayError as error:
         findings = (error.finding,) if isinstance(error, PolicyDenied) else ()
         return {
+            "category": None,
+            "score": None,
             "policies": _policies(matched, findings, ()),
             "error": {
                 "status": error.status,

@@ -35,22 +35,13 @@ _DATA_KEYS = ("url", "data", "file_data", "file_url", "image_url", "video_url", 
 _TYPE_KEYS = ("media_type", "mime_type", "format")
 
 _HEADS: tuple[tuple[bytes, Input], ...] = (
-    (b"\x89PNG", Input.IMAGE),
-    (b"\xff\xd8\xff", Input.IMAGE),
-    (b"GIF8", Input.IMAGE),
-    (b"BM", Input.IMAGE),
-    (b"II*\x00", Input.IMAGE),
-    (b"MM\x00*", Input.IMAGE),
-    (b"<svg", Input.IMAGE),
+    *((magic, Input.IMAGE) for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\x00", b"MM\x00*", b"<svg")),
+    (b"\x00\x00\x01\x00", Input.IMAGE),
     (b"%PDF-", Input.PDF),
-    (b"ID3", Input.AUDIO),
-    (b"\xff\xfb", Input.AUDIO),
-    (b"\xff\xf3", Input.AUDIO),
-    (b"\xff\xf1", Input.AUDIO),
-    (b"fLaC", Input.AUDIO),
-    (b"OggS", Input.AUDIO),
-    (b"#!AMR", Input.AUDIO),
-    (b"FORM", Input.AUDIO),
+    *((magic, Input.AUDIO) for magic in (b"ID3", b"fLaC", b"OggS", b"#!AMR", b"FORM")),
+    # Frames of MPEG audio and of AAC begin with eleven ones; then version, layer and whether a checksum follows.
+    *((b"\xff" + bytes([second]), Input.AUDIO) for second in (0xFB, 0xFA, 0xF3, 0xF2, 0xE3, 0xE2, 0xF1, 0xF9)),
+    (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", Input.VIDEO),
     (b"\x1aE\xdf\xa3", Input.VIDEO),
     (b"FLV\x01", Input.VIDEO),
     (b"\x00\x00\x01\xba", Input.VIDEO),
@@ -61,7 +52,8 @@ _FTYP_IMAGES = frozenset({b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"avif", 
 _FTYP_AUDIO = frozenset({b"M4A ", b"M4B ", b"F4A "})
 # Containers that hold sound alone or pictures too: the part's type says which.
 _EITHER = frozenset({Input.AUDIO, Input.VIDEO})
-_CONTAINER_HEADS = (b"OggS", b"\x1aE\xdf\xa3")
+_CONTAINER_HEADS = (b"OggS", b"\x1aE\xdf\xa3", b"\x30\x26\xb2\x75\x8e\x66\xcf\x11")
+_ATOMS = frozenset({b"moov", b"mdat", b"wide"})  # what a QuickTime file without ftyp begins with
 _CONTAINER_ENDINGS = frozenset({"mp4", "webm", "ogg", "3gp", "mpeg"})
 
 _ENDINGS: dict[str, Input] = {
@@ -169,6 +161,7 @@ def every(holder: Any, by_type: Input) -> frozenset[Input]:
 
 def _declared(text: str) -> str:
     """Give what an address says of its data: a media type, or the path's ending."""
+    text = text.lstrip()
     if text[:5].lower() == "data:":
         return text[5:300].partition(",")[0].partition(";")[0]
     return text[:4096].partition("?")[0].partition("#")[0].rstrip("/") if "://" in text[:12] else ""
@@ -176,6 +169,7 @@ def _declared(text: str) -> str:
 
 def first_bytes(text: str) -> bytes:
     """Give the beginning of the data that a text carries, as a data: URL or in base64; nothing of an address."""
+    text = text.lstrip()
     if text[:5].lower() == "data:":
         head, _, data = text[5 : 5 + 2 * _SNIFFED_CHARS].partition(",")
         return _decoded(data) if head.lower().endswith("base64") else unquote_to_bytes(data)[:1024]
@@ -191,6 +185,7 @@ def _first_text(holder: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def _of_address(text: str, by_type: Input) -> Input | None:
+    text = text.lstrip()  # as whoever reads a URL does
     if text[:5].lower() == "data:":
         head, comma, data = text[5 : 5 + 2 * _SNIFFED_CHARS].partition(",")
         if not comma:
@@ -222,6 +217,8 @@ def of_bytes(head: bytes, by_type: Input) -> Input | None:
         return _RIFF.get(head[8:12])
     if head[4:8] == b"ftyp":
         return _of_brand(head[8:12], by_type)
+    if head[4:8] in _ATOMS:
+        return by_type if by_type in _EITHER else Input.VIDEO
     stripped = head.lstrip()
     for magic, kind in _HEADS:
         if stripped.startswith(magic):

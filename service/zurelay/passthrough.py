@@ -16,14 +16,15 @@ _OWN_FORMAT = {Endpoint.CHAT: Format.OPENAI, Endpoint.MESSAGES: Format.ANTHROPIC
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """What Envoy tells of a stream that passed through.
 
-    `number` is the attempt that answered, 0: none; `first` and `last` are usage objects as they came, `whole` says that
-    the stream came to its end.
+    `number` is the attempt that answered, 0: none; `first` and `last` are usage objects as they came, `reported` counts
+    the events up to the last one; `whole` says that the stream came to its end.
     """
 
     number: int = 0
     first: str = ""
     last: str = ""
     events: int = 0
+    reported: int = 0
     whole: bool = False
 
 
@@ -47,10 +48,19 @@ def applied(settings: Settings, plan: Plan, *, include_usage: bool, now: float) 
 
 
 def used(counted: Counted, attempt: Attempt) -> Usage | None:
-    """Give what the provider says was used; None where it didn't."""
+    """Give what the provider says was used; None where it didn't. What came behind its word is counted by events."""
     reports = [value for raw in (counted.first, counted.last) if (value := usage.decoded(raw.encode())) is not None]
     if not reports:
         return None
+    behind = max(0, counted.events - counted.reported)
     if attempt.format is Format.OPENAI:
-        return usage.from_openai(reports[-1])
-    return anthropic_usage.from_anthropic(anthropic_usage.merged(reports[0], reports[-1]))
+        known = usage.from_openai(reports[-1])
+        return known if counted.whole or not behind else _at_least(known, known.completion + behind)
+    known = anthropic_usage.from_anthropic(anthropic_usage.merged(reports[0], reports[-1]))
+    # A message's head only says how the output began; behind the last word there is one event, the end.
+    told = behind <= 1 and (counted.whole or counted.last != "")
+    return known if told else _at_least(known, counted.events)
+
+
+def _at_least(known: Usage, completion: int) -> Usage:
+    return msgspec.structs.replace(known, completion=max(known.completion, completion), estimated=True)

@@ -78,6 +78,7 @@ def _counted(fields: Mapping[str, Value]) -> Counted:
         first=fields["usage_first"].string_value,
         last=fields["usage_last"].string_value,
         events=int(fields["events"].number_value),
+        reported=int(fields["reported"].number_value),
         whole=fields["whole"].string_value == "yes",
     )
 

@@ -90,6 +90,15 @@ def test_edges_of_a_long_sentence_are_whole_words() -> None:
     assert ask.edges("alpha " * 40) == "alpha alpha alpha alpha alpha\nalpha alpha alpha alpha"
 
 
+@pytest.mark.parametrize("mark", ['"', "\u201c", "\u201e", "\u00ab", "\u300c", '"\u201c\u00ab', "\u201eab cd"])
+def test_a_run_of_marks_that_open_is_read_once(mark: str) -> None:
+    """So many starts that reading to the end from each would take longer than a test may."""
+    text = mark * (400_000 // len(mark))
+
+    assert len(ask.instruction(text[:6000])) <= ask.LONGEST
+    assert ask._QUOTED.sub("", text)
+
+
 @given(st.text(max_size=2000))
 def test_an_ask_is_bounded(text: str) -> None:
     assert len(ask.instruction(text)) <= ask.LONGEST

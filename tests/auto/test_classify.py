@@ -92,6 +92,12 @@ def test_a_single_turn_is_judged_by_what_it_asks(text: str, category: Category) 
         "ठीक है, आगे बढ़िए",
         "xyzzy",
         "thanks, now continue",
+        "Thanks. Now do the second part.",
+        "No thanks, that is wrong.",
+        "Danke, aber das stimmt nicht.",
+        "Obrigado, mas falta o caso geral.",
+        "Спасибо, но это неправильно",
+        "谢谢,但是第二步不对",
     ],
 )
 def test_work_in_progress_keeps_its_category(last: str) -> None:
@@ -104,6 +110,7 @@ def test_work_in_progress_keeps_its_category(last: str) -> None:
 @pytest.mark.parametrize(
     "last",
     [
+        "Danke dir, schönen Abend!",
         "Thanks, bye!",
         "Obrigado, até amanhã!",
         "Terima kasih",
@@ -132,6 +139,24 @@ def test_a_farewell_leaves_the_work(last: str) -> None:
 )
 def test_only_a_small_question_about_something_else_leaves_the_work(last: str, floor: Category | None) -> None:
     assert verdict(chat(user(HARD), assistant(WORK), user(last))).floor is floor
+
+
+@pytest.mark.parametrize("last", ["ok, continue", "yes", "继续", "네, 계속해 주세요", "хорошо, продолжай"])
+@pytest.mark.parametrize("rounds", [1, 5, 50])
+def test_any_number_of_words_of_assent_keeps_the_work(last: str, rounds: int) -> None:
+    found = verdict(chat(user(HARD), *[assistant(WORK), user(last)] * rounds))
+
+    assert (found.floor, found.category) == (COMPLEX, COMPLEX)
+
+
+def test_turns_that_ask_for_something_leave_old_work_behind() -> None:
+    asks = [assistant("Done."), user("Translate to German, please: the meeting has been moved to Thursday.")] * 5
+
+    assert verdict(chat(user(HARD), *asks)).category is SIMPLE
+
+
+def test_thanks_beside_an_ask_that_nobody_has_answered_is_no_farewell() -> None:
+    assert verdict(chat(user(HARD), user("Thanks!"))).category is COMPLEX
 
 
 def test_a_picture_brought_along_doesn_t_leave_the_work() -> None:
@@ -170,6 +195,48 @@ def test_tool_results_of_anthropic_count() -> None:
     ]
 
     assert verdict(chat(user("Fix it."), *step * 6)).floor is COMPLEX
+
+
+def test_results_of_tools_that_the_provider_runs_count() -> None:
+    parts = [
+        {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "t", "content": []},
+    ]
+
+    assert verdict(chat(user("Find it."), {"role": "assistant", "content": parts * 6}, user("ok"))).floor is COMPLEX
+
+
+@pytest.mark.parametrize(
+    ("text", "floor"),
+    [
+        ("Write a poem about autumn", STANDARD),
+        ("Schreib mir ein Gedicht über den Herbst", STANDARD),
+        ("Scrivi un messaggio a Luca", STANDARD),
+        ("Напиши письмо бабушке", STANDARD),
+        ("इस्तीफा पत्र लिखें", STANDARD),
+        ("写一封求职信", STANDARD),
+        ("자기소개서 써줘", STANDARD),
+        ("Schreib mir eine Bewerbung", STANDARD),
+        ('Schreib "Hallo" auf Französisch', None),
+        ("Write hello", None),
+        ("Translate this letter to German: Dear Ann, thanks.", None),
+        ("What is a poem?", None),
+    ],
+)
+def test_a_text_to_write_is_no_small_matter(text: str, floor: Category | None) -> None:
+    found = verdict(chat(user(text)))
+    later = verdict(chat(user(text), assistant("Here it is."), user("ok, continue")))
+
+    assert (found.floor, found.category) == (floor, floor or SIMPLE)
+    assert later.category is found.category
+
+
+MATERIAL = "The committee met in the spring and looked at the report on the water supply of the northern district. " * 9
+
+
+@pytest.mark.parametrize("text", [f"{HARD}\n\n{MATERIAL}", f"{MATERIAL}\n\n{HARD}"], ids=["before", "after"])
+def test_hard_work_is_no_question_of_an_exam_whatever_text_comes_along(text: str) -> None:
+    assert verdict(chat(user(text))).category is COMPLEX
 
 
 @pytest.mark.parametrize(("size", "floor"), [(10_000, None), (60_100, STANDARD)])
@@ -227,6 +294,37 @@ def test_a_hard_turn_never_lowers_the_floor(texts: list[str], at: int) -> None:
 )
 def test_space_around_and_case_don_t_change_the_category(text: str, before: str, after: str, cased: Any) -> None:
     assert verdict(chat(user(before + cased(text) + after))).category is verdict(chat(user(text))).category
+
+
+ASKS = ["hi", HARD, "写一首诗", "Докажите теорему.", "Fix the bug:\n\n```python\nx = 1\n```\n\nIt should be 2."]
+PADS = [
+    *("\r\n\r\n", "\u00a0" * 9, "\u3000" * 9, "\u2028\x85\x0b", "\u200b" * 9000, "\ufeff", "\u2060 \u200b \ufeff"),
+    *(" " * 70_000, "\n" * 70_000, "\u200e\u200d\u200c", "\u00ad"),
+]
+
+
+@pytest.mark.parametrize("text", ASKS)
+@pytest.mark.parametrize("pad", PADS, ids=map(ascii, (pad[:8] for pad in PADS)))
+def test_no_padding_of_any_kind_or_length_moves_the_score(text: str, pad: str) -> None:
+    system = {"role": "system", "content": "Translate to German."}
+    padded = {"role": "system", "content": f"{pad}Translate to German.{pad}"}
+
+    plain = verdict(chat(user(text))).score
+    assert [plain] * 3 == [verdict(chat(user(each))).score for each in (pad + text, text + pad, pad + text + pad)]
+    assert verdict(chat(padded, user(pad + text))).score == verdict(chat(system, user(text))).score
+
+
+@pytest.mark.parametrize("pad", [" " * 300, "\u200b" * 300, "\n" * 70_000], ids=["spaces", "unseen", "very long"])
+@pytest.mark.parametrize("last", ["thanks, bye!", "What is the capital of Peru?", "ok, continue"])
+def test_padding_changes_neither_who_leaves_the_work_nor_who_stays(last: str, pad: str) -> None:
+    plain, padded = (verdict(chat(user(HARD), assistant(WORK), user(text))) for text in (last, pad + last + pad))
+
+    assert (plain.category, plain.floor) == (padded.category, padded.floor)
+
+
+@pytest.mark.parametrize("text", [*ASKS, "Summarise this.\n\nThe sea was calm.\nIt was late.\n\nNobody spoke."])
+def test_lines_that_end_as_on_windows_are_the_same_lines(text: str) -> None:
+    assert verdict(chat(user(text.replace("\n", "\r\n")))).score == verdict(chat(user(text))).score
 
 
 @settings(max_examples=80)

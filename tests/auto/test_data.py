@@ -21,7 +21,7 @@ def test_every_concept_of_the_word_lists_is_known() -> None:
         concept for table in (data.TABLES.words, data.TABLES.parts) for words in table.values() for concept in words
     }
 
-    assert listed == {*features.CONCEPTS, "go_on"}
+    assert listed == {*features.CONCEPTS, *features.FOLLOWING}
 
 
 def test_every_tree_splits_on_a_known_feature_and_ends() -> None:

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+_APART = 0.05  # seconds between two pieces: so that Envoy reads one at a time
+
 
 class ScriptedProvider:
     """Answers by the model's name, once a connection, on a thread of its own. `asked` are the models, in order."""
 
     def __init__(self) -> None:
-        self.answers: Mapping[str, bytes] = {}
+        self.answers: Mapping[str, bytes | list[bytes]] = {}  # pieces of a list come one by one
         self.asked: list[str] = []
         self.at_the_head: bytes | None = None  # said before the body is read
         self._loop = asyncio.new_event_loop()
@@ -34,8 +36,12 @@ class ScriptedProvider:
                 await writer.drain()
             model = msgspec.json.decode(await reader.readexactly(length))["model"]
             self.asked.append(model)
-            writer.write(self.answers[model])
-            await writer.drain()
+            found = self.answers[model]
+            for piece in [found] if isinstance(found, bytes) else found:
+                writer.write(piece)
+                await writer.drain()
+                if not isinstance(found, bytes):
+                    await asyncio.sleep(_APART)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # Envoy has left
         finally:

@@ -19,9 +19,10 @@ _TOGETHER = 700
 # A system prompt up to this length may be the ask itself; then this much of the user's text is enough.
 _ORDER, _SAMPLE = 400, 200
 # What stands in quotation marks from this length on is material: a text to translate, a message to label.
+# No mark that opens may stand within: else a run of them would be read to its end once for each.
 _QUOTED = re.compile(
-    '"[^"\n]{12,}"|\u201c[^\u201d\n]{12,}\u201d|\u201e[^\u201c\u201d\n]{12,}[\u201c\u201d]|\u00ab[^\u00bb\n]{12,}\u00bb'
-    "|\u300c[^\u300d\n]{8,}\u300d"
+    '"[^"\n]{12,}"|\u201c[^\u201c\u201d\n]{12,}\u201d|\u201e[^\u201e\u201c\u201d\n]{12,}[\u201c\u201d]'
+    "|\u00ab[^\u00ab\u00bb\n]{12,}\u00bb|\u300c[^\u300c\u300d\n]{8,}\u300d"
 )
 _MARKS = ('"', "\u201c", "\u201e", "\u00ab", "\u300c")
 _ENOUGH = 16

@@ -20,6 +20,10 @@ class Role(enum.Enum):
     TOOL = "tool"
 
 
+# What no reader sees. Joiners and marks of direction have a meaning between letters, but none at an end.
+_UNSEEN = ("\u200b", "\u2060", "\ufeff", "\u00ad")
+_BLANK = "".join(char for char in map(chr, range(0x3001)) if char.isspace()) + "\u200c\u200d\u200e\u200f"
+
 _SYSTEM = frozenset({"system", "developer"})
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
 
@@ -65,7 +69,7 @@ def read(body: Any) -> Content:
             turns.extend(_turns(_ROLES[name], message))
     return Content(
         turns=tuple(turns),
-        system="\n".join(text for text in system if text),
+        system=_visible("\n".join(text for text in system if text)),
         tools=sum(len(tools) for key in ("tools", "functions") if isinstance(tools := body.get(key), list)),
         schema=_asks_schema(body),
     )
@@ -75,24 +79,28 @@ def _turns(role: Role, message: Mapping[str, Any]) -> list[Turn]:
     content = message.get("content")
     if role is Role.TOOL:
         kinds = frozenset(kind for _, kind in media.parts(content))
-        return [Turn(role=role, text=_text(content), results=1, media=kinds)]
+        return [Turn(role=role, text=_visible(_text(content)), results=1, media=kinds)]
+    calls = _calls(message)
+    if isinstance(content, str):
+        return [Turn(role=role, text=_visible(content), calls=calls)]
     texts: list[str] = []
     results: list[str] = []
     own: set[Input] = set()
     returned: set[Input] = set()
-    calls = _calls(message)
     for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, dict) and part.get("type") == "tool_result":
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(part, dict) and isinstance(kind, str) and kind.endswith("tool_result"):
             results.append(_text(part.get("content")))
             returned.update(kind for _, kind in media.parts(part.get("content")))
         else:
-            calls += isinstance(part, dict) and part.get("type") == "tool_use"
+            calls += isinstance(kind, str) and kind.endswith("tool_use")
             texts.append(_text(part))
             own.update(kind for _, kind in media.parts([part]))
     turns = []
     if results:
-        turns.append(Turn(role=Role.TOOL, text=_joined(results), results=len(results), media=frozenset(returned)))
-    text = _joined(texts)
+        text = _visible(_joined(results))
+        turns.append(Turn(role=Role.TOOL, text=text, results=len(results), media=frozenset(returned)))
+    text = _visible(_joined(texts))
     if text or own or calls or not results:
         turns.append(Turn(role=role, text=text, calls=calls, media=frozenset(own)))
     return turns
@@ -121,6 +129,18 @@ def _text(content: Any, depth: int = 0) -> str:
 
 def _joined(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else "\n\n".join(text for text in texts if text)
+
+
+def _visible(text: str) -> str:
+    """Give a text without what pads it: space around it, unseen characters, a carriage return before a new line."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():
+        return text.strip()
+    for unseen in _UNSEEN:
+        if unseen in text:
+            text = text.replace(unseen, "")
+    return text.strip().strip(_BLANK)
 
 
 def _asks_schema(body: Mapping[str, Any]) -> bool:

@@ -26,6 +26,8 @@ LIGHT = (
     *("summarise", "translate", "correct", "rephrase", "extract", "classify", "convert", "lookup"),
     *("command", "greet", "thanks", "brief"),
 )
+# What tells that the work goes on: words to continue, and words that take a farewell back (but, now, wrong).
+FOLLOWING = ("go_on", "more")
 CONCEPTS = (*DEEP, *DOMAIN, *MIDDLE, *LIGHT)
 KIND = {
     **dict.fromkeys(DEEP, "deep"),
@@ -36,7 +38,7 @@ KIND = {
 _BLANK: dict[str, float] = {
     **{f"{name}{part}": 0.0 for name in CONCEPTS for part in ("", "_leads")},
     **{f"{kind}{part}": 0.0 for kind in ("deep", "domain", "middle", "light") for part in ("", "_kinds", "_leads")},
-    "go_on": 0.0,
+    **dict.fromkeys(FOLLOWING, 0.0),
 }
 
 # Marks as bytes where they are ASCII, which is counted faster, and as characters of other scripts.

@@ -34,7 +34,7 @@ COMMON = frozenset(word[:CUT] for words in _STOP.values() for word in words)
 _MUTE = frozenset(
     {
         *("math", "algo", "distributed", "lowlevel", "law", "finance", "medicine", "stats", "science", "security"),
-        *("scale", "tech", "greet", "thanks", "go_on", "model", "brief"),
+        *("scale", "tech", "greet", "thanks", "go_on", "more", "model", "brief"),
     }
 )
 _CHORES = frozenset({"summarise", "translate", "correct", "rephrase", "extract", "classify", "convert"})

@@ -40,10 +40,14 @@ def of(features: Mapping[str, float]) -> float:
 
 
 def raw(features: Mapping[str, float]) -> float:
-    """The sum of all trees, and what exam questions go by in so far as it reads as one."""
+    """The sum of all trees, and what exam questions go by in so far as it reads as one.
+
+    An ask that begins or ends with hard work (to prove, to design) and is complex for it is no question of an exam,
+    whatever text comes along: there, no word says what is asked.
+    """
     values = _values(features)
     own = TABLES.base + _sum(_TREES, values)
-    if not features["english"]:
+    if not features["english"] or (features["deep_leads"] and own >= SECOND):
         return own
     exam = 1 / (1 + math.exp(-SHARP * (TABLES.exam_base + _sum(_EXAM, values))))
     if exam < HARDLY:
