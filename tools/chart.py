@@ -17,6 +17,7 @@ from tools import helm
 ROOT = Path(__file__).parent.parent
 CHART = ROOT / "helm" / "zurelay"
 GOLDEN = ROOT / "tests" / "helm" / "golden"
+GRAFANA = ROOT / "docs" / "grafana"
 NEW, OLD = "1.34.0", "1.27.0"
 # Each golden file: the values, and the cluster's version.
 RENDERS = {
@@ -98,8 +99,16 @@ def render(name: str, major: int, version: str | None = None) -> str:
     return "".join(f"{line}\n" for line in done.stdout.splitlines() if line.strip())
 
 
+def watching() -> dict[str, str]:
+    """Give the dashboard and the alerts as the chart has them: helm reads no file outside of it."""
+    dashboard = msgspec.json.format((GRAFANA / "dashboard.json").read_bytes(), indent=-1).decode()
+    return {"dashboard.json": f"{dashboard}\n", "alerts.yaml": (GRAFANA / "alerts.yaml").read_text()}
+
+
 def main() -> None:
     """Write them all."""
+    for name, content in watching().items():
+        (CHART / "files" / name).write_text(content)
     text = (CHART / "README.md").read_text()
     (CHART / "README.md").write_text(readme(text, values((CHART / "values.yaml").read_text())))
     GOLDEN.mkdir(parents=True, exist_ok=True)

@@ -63,6 +63,7 @@ def main() -> None:
 def up(**options: Any) -> None:
     """Run Envoy and the sidecar until Ctrl-C.
 
+    Told to end, it ends at once and cuts what is under way; `zurelay sidecar` beside an Envoy of yours drains first.
     Prints `zurelay is ready on URL` on standard output when it serves.
     """
     from zurelay.supervise import running, supervisor

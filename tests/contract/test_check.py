@@ -1,12 +1,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from contract.making import FLAG, Account, given
 from zurelay import contract
+from zurelay.model import Streaming, Telemetry
 
 INGRESS, EGRESS = 0, 1
+LUA = "envoy.filters.http.lua"
 Change = Callable[[Account], Any]
 
 
@@ -337,3 +340,66 @@ def test_a_credential_that_no_one_asked_for_is_named() -> None:
     assert contract.problems(account.wanted(), account.envoy()) == [
         "cluster q.whole: injects a credential, and the configuration names none for its provider"
     ]
+
+
+def passing() -> Account:
+    """Streams may pass through, and requests are traced."""
+    return Account(
+        msgspec.structs.replace(
+            given(), streaming=Streaming(passthrough=True), telemetry=Telemetry(otlp="http://127.0.0.1:4317")
+        )
+    )
+
+
+def test_streams_that_pass_through_and_traces_are_agreement() -> None:
+    account = passing()
+
+    assert contract.problems(account.wanted(), account.envoy()) == []
+
+
+BESIDE: dict[str, tuple[Change, str]] = {
+    "no buffer for what waits": (
+        put(lambda account: account.listeners[INGRESS], "per_connection_buffer_limit_bytes", None),
+        (
+            "listener ingress: per_connection_buffer_limit_bytes is unset, must be at least 67108864"
+            " (Envoy 1.40 crashes otherwise)"
+        ),
+    ),
+    "no script": (
+        lambda account: account.manager(INGRESS)["http_filters"].remove(script(account)),
+        "listener ingress: http_filters after ext_proc lacks ",
+    ),
+    "a script too early": (
+        lambda account: account.manager(INGRESS)["http_filters"].sort(key=lambda each: each["name"] != LUA),
+        "listener ingress: http_filters after ext_proc lacks ",
+    ),
+    "a script of another release": (
+        lambda account: script(account)["typed_config"]["default_source_code"].update(inline_string="-- old"),
+        "listener ingress: http_filters after ext_proc lacks ",
+    ),
+    "spans that clients name": (
+        lambda account: account.manager(INGRESS)["http_filters"].pop(1),
+        'listener ingress: http_filters before ext_proc lacks {"@type":',
+    ),
+}
+
+
+def script(account: Account) -> Any:
+    return next(each for each in account.manager(INGRESS)["http_filters"] if each["name"] == LUA)
+
+
+@pytest.mark.parametrize(("change", "said"), BESIDE.values(), ids=BESIDE)
+def test_what_stands_beside_the_processor_is_compared(change: Change, said: str) -> None:
+    account = passing()
+    change(account)
+
+    (problem,) = contract.problems(account.wanted(), account.envoy())
+
+    assert problem.startswith(said)
+
+
+def test_a_script_that_no_stream_needs_is_its_owner_s() -> None:
+    account = Account(given())
+    account.manager(INGRESS)["http_filters"].insert(1, script(passing()))
+
+    assert contract.problems(account.wanted(), account.envoy()) == []

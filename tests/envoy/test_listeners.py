@@ -5,7 +5,7 @@ import pytest
 
 from envoy_testbed import provider, runtime, settings
 from zurelay import envoy
-from zurelay.model import Identity, IdentityMode, Limits, Listen, Streaming, Timeouts, Tls
+from zurelay.model import Identity, IdentityMode, Limits, Listen, Streaming, Telemetry, Timeouts, Tls
 
 MIB = 1 << 20
 
@@ -120,3 +120,9 @@ def test_the_script_for_streams_that_pass_through_is_there_where_some_may(wanted
         "egress": [ext_proc, router],
         "status": [router],
     } == names
+
+
+def test_the_script_is_behind_the_sidecar_s_filter_where_requests_are_traced_too() -> None:
+    found = rendered(streaming=Streaming(passthrough=True), telemetry=Telemetry(otlp="http://127.0.0.1:4317"))
+    names = [each["name"].rpartition(".")[2] for each in manager(found["ingress"])["http_filters"]]
+    assert names == ["set_filter_state", "header_mutation", "ext_proc", "lua", "router"]

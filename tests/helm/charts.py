@@ -113,8 +113,8 @@ def config(found: list[Document]) -> Document:
 
 def config_text(found: list[Document]) -> str:
     """Give zurelay.yaml as it is mounted."""
-    text: str = the(found, "ConfigMap")["data"]["zurelay.yaml"]
-    return text
+    (text,) = (each["data"]["zurelay.yaml"] for each in of_kind(found, "ConfigMap") if "zurelay.yaml" in each["data"])
+    return str(text)
 
 
 def everything(value: Any) -> Iterator[Any]:

@@ -70,6 +70,17 @@ def test_numbers_and_words_reach_the_file_as_they_were_written() -> None:
     assert found["price"] == price
 
 
+def test_numbers_that_helm_writes_its_own_way_are_taken(tmp_path: Path) -> None:
+    price = {"input": 0.00001, "output": 0.5, "cached_input": 1.5e-7}
+    found = rendered(at("config.models.gpt-6-sol", {"price": price, "context_window": 1_000_000}))
+    assert "1e-05" in config_text(found)  # what is seen here is that it can be read
+    mount(found, tmp_path)
+    file = tmp_path / "zurelay.yaml"
+    file.write_text(config_text(found).replace("/etc/zurelay/", f"{tmp_path}/etc/zurelay/"))
+    checked = zurelay("check", str(file))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_only_the_chart_s_own_parts_are_added() -> None:
     found = config(rendered())
     assert found["listen"] == {"host": "0.0.0.0", "port": 8080}

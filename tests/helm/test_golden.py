@@ -14,6 +14,7 @@ from tools import chart, helm
 OF_OTHERS = {
     "HTTPRoute": "gateway.networking.k8s.io/v1",
     "ServiceMonitor": "monitoring.coreos.com/v1",
+    "PrometheusRule": "monitoring.coreos.com/v1",
     "ServiceEntry": "networking.istio.io/v1",
     "VirtualService": "networking.istio.io/v1",
     "PeerAuthentication": "security.istio.io/v1",

@@ -52,6 +52,10 @@ EXITS = {
     "a model in the cluster": (at(BASE_URL, "http://vllm.models:8000"), [[53, 53], [8000]]),
     "a collector": (at("config.telemetry", {"otlp": "http://collector.obs:4317"}), [[53, 53], [443], [4317]]),
     "a collector at its usual port": (at("config.telemetry", {"otlp": "http://c.obs"}), [[53, 53], [443], [4317]]),
+    "a collector without a port": (
+        at("config.telemetry", {"otlp": "https://collector.obs/"}),
+        [[53, 53], [443], [4317]],
+    ),
     "a Redis": (at("store.redis", {"existingSecret": {"name": "r"}, "port": 6380}), [[53, 53], [443], [6380]]),
     "more": (
         at("networkPolicy.egress.extra", [{"ports": [{"port": 9, "protocol": "TCP"}]}]),
@@ -69,6 +73,8 @@ PLACES = {
     "https://api.openai.com/v1": "outside",
     "https://models.example.svc.example.com": "inside",
     "http://vllm": "inside",
+    "http://vllm.models:8000": "inside",
+    "https://example.com": "outside",
     "http://vllm.models.svc:8000": "inside",
     "http://vllm.models.svc.cluster.local:8000": "inside",
     "http://192.0.2.7:8000": "outside",
@@ -85,7 +91,13 @@ def test_a_provider_in_the_cluster_is_found_by_its_pods(url: str, place: str) ->
 def test_the_clouds_metadata_are_left_out() -> None:
     first, second = policy()["egress"][1]["to"]
     assert first["ipBlock"] == {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}
-    assert second["ipBlock"] == {"cidr": "::/0"}
+    assert second["ipBlock"] == {"cidr": "::/0", "except": ["fd00:ec2::254/128"]}
+
+
+def test_no_network_of_providers_is_none_and_not_all() -> None:
+    extra = [{"to": [{"ipBlock": {"cidr": "10.0.0.7/32"}}]}]
+    found = policy(at("networkPolicy.egress", {"providerCIDRs": [], "extra": extra}))["egress"]
+    assert found == [{"ports": DNS}, *extra]
 
 
 def test_names_are_resolved_anywhere() -> None:

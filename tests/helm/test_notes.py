@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from helm.charts import LEAST, Values, at, merged
+from helm.commands import unknown
 from tools import chart, helm
 
 
@@ -62,4 +63,6 @@ def test_a_sidecar_alone_says_where_it_is() -> None:
     credential = at("config.providers.openai.api_key", {"existingSecret": None})
     said = notes(values, credential)
     assert "zurelay.zurelay:9000 (gRPC)" in said
-    assert "zurelay envoy-config --config zurelay.yaml --sidecar zurelay.zurelay:9000" in said
+    (command,) = (line.split() for line in said.splitlines() if line.strip().startswith("zurelay "))
+    assert command[2:] == ["--config", "zurelay.yaml", "--sidecar", "zurelay.zurelay:9000", "--egress", "0.0.0.0:10001"]
+    assert unknown(command[1:]) == []

@@ -97,7 +97,15 @@ def test_envoy_is_drained_before_it_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "seconds"), [("570s", "630"), ("20m", "1260"), ("0.5h", "1860"), ("900500ms", "961")]
+    ("total", "seconds"),
+    [
+        ("570s", "630"),
+        ("20m", "1260"),
+        ("0.5h", "1860"),
+        ("900500ms", "961"),
+        ("1h30m", "5460"),
+        ("19m30s500ms", "1231"),
+    ],
 )
 def test_a_replaced_listener_keeps_its_streams_longer_than_any_request_takes(total: str, seconds: str) -> None:
     found = rendered(at("drainSeconds", 30), at("config.timeouts", {"total": total}))

@@ -155,6 +155,51 @@ WRONG: dict[str, tuple[Values, str]] = {
         merged(SIDECAR_ONLY, at(KEY, {"file": None, "existingSecret": {"name": "a", "key": "b"}})),
         f"{KEY}: has no use with mode sidecar-only",
     ),
+    "a route to a provider that isn't there": (
+        at("config.models.gpt-6-sol.routes", [{"provider": "opnai", "model": "m"}]),
+        "config.models.gpt-6-sol.routes[0].provider: expected one of config.providers: openai",
+    ),
+    "a model without routes": (
+        at("config.models.gpt-6-sol.routes", []),
+        "config.models.gpt-6-sol.routes: a model needs at least one",
+    ),
+    "a collector without a scheme": (at("config.telemetry.otlp", "c:4317"), "config.telemetry.otlp: expected a URL"),
+    "a collector's port alone": (at("config.telemetry.otlp", 4317), "config.telemetry.otlp: expected a URL"),
+    "a word for who may call": (at("config.auth.require", "keys"), "config.auth.require: expected one of key,"),
+    "a word for identity": (at("config.identity.mode", "tls"), "config.identity.mode: expected one of mtls,"),
+    "a Secret's name that can't be one": (
+        at(f"{KEY}.existingSecret.name", "My Secret"),
+        f"{KEY}.existingSecret.name: can't be a Secret's name",
+    ),
+    "a Secret's key that can't be one": (
+        at(f"{KEY}.existingSecret.key", "a/b"),
+        f"{KEY}.existingSecret.key: can't be a key of a Secret",
+    ),
+    "neither bound of evictions": (
+        at("podDisruptionBudget.maxUnavailable", None),
+        "podDisruptionBudget: has neither minAvailable nor maxUnavailable",
+    ),
+    "no way to replace a pod, in percent": (
+        at("strategy", {"maxSurge": "0%", "maxUnavailable": "0%"}),
+        "strategy.maxSurge: 0 with maxUnavailable 0",
+    ),
+    "a listener that no one reaches": (at("listen.host", "127.0.0.1"), "listen.host: 127.0.0.1 is reached from inside"),
+    "a node's port without nodes": (at("service.nodePort", 30080), "service.nodePort: has no use with service.type"),
+    "a volume of the chart's": (
+        at("extraVolumes", [{"name": "run", "emptyDir": {}}]),
+        "extraVolumes: run is a volume of the chart's",
+    ),
+    "a URL for Envoy's place": (
+        merged(SIDECAR_ONLY, at("sidecarOnly.egress", "http://envoy:10001")),
+        "sidecarOnly.egress: expected HOST:PORT",
+    ),
+    "a port of Envoy's that is none": (
+        merged(SIDECAR_ONLY, at("sidecarOnly.egress", "envoy:99999")),
+        "sidecarOnly.egress: expected HOST:PORT",
+    ),
+    "a host with a scheme": (at("ingress", {"enabled": True, "hosts": ["https://a.example"]}), "ingress/hosts/0"),
+    "a section of which nothing is left": (at("autoscaling", None), "missing property 'autoscaling'"),
+    "a part of which nothing is left": (at("listen.tls", None), "missing property 'tls'"),
     "an unknown key": (at("replicas", 2), "replicas"),
     "a word for a number": (at("replicaCount", "two"), "replicaCount"),
     "no such mode": (at("mode", "sidecar"), "mode"),
@@ -200,6 +245,8 @@ RIGHT: dict[str, Any] = {
     "a sidecar alone": SIDECAR_ONLY,
     "a mesh": ISTIO,
     "no pods for now": at("replicaCount", 0),
+    "an address for Envoy's place": merged(SIDECAR_ONLY, at("sidecarOnly.egress", "[fd00::1]:10001")),
+    "any host below one": at("ingress", {"enabled": True, "hosts": ["*.example.com"]}),
     "pods in percent": at("strategy", {"maxUnavailable": "25%", "maxSurge": 0}),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 from collections.abc import Iterator
 
 import openai
@@ -29,9 +30,12 @@ def _podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
         assert "ZURELAY_REQUIRE_POD" not in os.environ, missing
         pytest.skip(missing)
     podman = Podman(tmp_path_factory.mktemp("podman"))
+    # Who ends a run early ends it by SIGTERM: the pod goes then too.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     yield podman
+    signal.signal(signal.SIGTERM, before)
     podman("image", "rm", "--force", "--ignore", images.SIDECAR, images.ENVOY)
-    podman("image", "prune", "--force")
+    podman("image", "prune", "--force", "--external")  # what a build that was ended left, too
 
 
 @pytest.fixture(scope="session", name="built")

@@ -37,6 +37,8 @@ VALUES = {
     "a duration": (scalars.duration, "1m30s", 90.0),
     "a size": (BODY, "64MiB", 64 << 20),
     "bytes": (BODY, "4_096", 4096),
+    "a small number as programs write it": (PRICE, "1.5e-07", Decimal("0.00000015")),
+    "a large number as programs write it": (COUNT, "1e+03", 1000),
     "a word": (COLOR, "green", Color.GREEN),
     "a word of numbers": (scalars.choice(Effort), "none", Effort.none),
     "a time": (scalars.instant, "2027-01-01T00:00:00Z", dt.datetime(2027, 1, 1, tzinfo=dt.UTC)),
@@ -48,7 +50,7 @@ def test_a_value_is_read(read_one: Any, reader: Any, yaml: str, value: object) -
     assert (value, []) == read_one(reader, yaml)
 
 
-PLAINLY = "write the number plainly, in at most 15 digits and 12 places after the point"
+BOUNDED = "write the number in at most 15 digits and 12 places after the point"
 WRONG = {
     "a number for text": (scalars.text, "5", "expected text, not a number; put it in quotes"),
     "a truth for text": (scalars.text, "true", "expected text, not true or false; put it in quotes"),
@@ -68,10 +70,12 @@ WRONG = {
     "a quoted number": (PRICE, "'3.5'", "expected a number, not text; leave the quotes out"),
     "negative": (PRICE, "-0.1", "expected a number from 0 to 100"),
     "too much": (PRICE, "100.01", "expected a number from 0 to 100"),
-    "an exponent": (PRICE, "1e1", PLAINLY),
-    "an exponent that would fill memory": (COUNT, "1e999999999", PLAINLY),
-    "more digits than Python converts": (COUNT, "9" * 5000, PLAINLY),
-    "too many places": (PRICE, "0.0000000000001", PLAINLY),
+    "an exponent of too many places": (PRICE, "1e-13", BOUNDED),
+    "an exponent of too many digits": (COUNT, "1.5e+15", BOUNDED),
+    "more digits than an exponent takes away": (PRICE, "1000000000000000e-15", BOUNDED),
+    "an exponent that would fill memory": (COUNT, "1e999999999", BOUNDED),
+    "more digits than Python converts": (COUNT, "9" * 5000, BOUNDED),
+    "too many places": (PRICE, "0.0000000000001", BOUNDED),
     "infinity": (PRICE, ".inf", "expected a number, not text"),
     "leading zeros": (COUNT, "010", "write the number without leading zeros; some readers take them for base 8"),
     "a fraction": (COUNT, "1.5", "expected a whole number from 1 to 1000"),

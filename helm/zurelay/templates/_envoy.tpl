@@ -16,7 +16,7 @@ args:
   - immediate
   - --disable-hot-restart
   - --log-level
-  - {{ .Values.envoy.logLevel }}
+  - {{ .Values.envoy.logLevel | quote }}
   {{- with .Values.envoy.extraArgs }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -55,10 +55,12 @@
 
 {{- /* Seconds of timeouts.total, which is 570 s where nothing is said. */ -}}
 {{- define "zurelay.totalSeconds" -}}
-{{- $total := dig "timeouts" "total" "570s" .Values.config | toString -}}
-{{- $number := regexFind "^[0-9.]+" $total | default "0" | float64 -}}
-{{- $unit := regexFind "[a-z]+$" $total -}}
-{{- mulf $number (get (dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0) $unit | default 1.0) | ceil | int -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" (dig "timeouts" "total" "570s" .Values.config | toString) -1 -}}
+{{- $number := regexFind "^[0-9.]+" . | float64 -}}
+{{- $sum = addf $sum (mulf $number (get (dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0) (regexFind "[a-z]+$" .))) -}}
+{{- end -}}
+{{- ceil $sum | int -}}
 {{- end -}}
 
 {{- define "zurelay.require" -}}
@@ -87,10 +89,16 @@
 {{- $kind = "loopback" -}}
 {{- else if or (regexMatch "^[0-9.]+$" $host) (contains ":" $host) -}}
 {{- $kind = "ip" -}}
-{{- else if or (not (contains "." $host)) (regexMatch "[.]svc([.]|$)" $host) -}}
+{{- else if or (not (contains "." $host)) (regexMatch "[.]svc([.]|$)" $host) (and (eq $scheme "http") (regexMatch "^[^.]+[.][^.]+$" $host)) -}}
+{{- /* NAME.NAMESPACE may be a domain too: without TLS it is taken for a Service. */ -}}
 {{- $kind = "cluster" -}}
 {{- end -}}
 {{- dict "scheme" $scheme "host" $host "port" (int $port) "kind" $kind | toJson -}}
+{{- end -}}
+
+{{- /* The port of an OTLP collector: 4317 where its URL says none, as the product has it; takes the URL. */ -}}
+{{- define "zurelay.otlpPort" -}}
+{{- regexReplaceAll "^[a-z]+://([^/?#]*).*$" . "${1}" | regexFind ":[0-9]+$" | trimPrefix ":" | default "4317" -}}
 {{- end -}}
 
 {{- /* The places of all providers, each once, as a JSON list. */ -}}
@@ -100,6 +108,18 @@
 {{- $places = append $places (include "zurelay.place" (toString $provider.base_url)) -}}
 {{- end -}}
 [{{ $places | uniq | sortAlpha | join "," }}]
+{{- end -}}
+
+{{- /* What is left out of a network of providers, by its family; takes [context, CIDR], gives a JSON list. */ -}}
+{{- define "zurelay.exceptions" -}}
+{{- $found := list -}}
+{{- $cidr := index . 1 -}}
+{{- range (index . 0).Values.networkPolicy.egress.exceptCIDRs -}}
+{{- if or (and (eq $cidr "0.0.0.0/0") (not (contains ":" .))) (and (eq $cidr "::/0") (contains ":" .)) -}}
+{{- $found = append $found . -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
 {{- end -}}
 
 {{- /* The Secrets of providers' credentials with the keys that are used, as a JSON mapping. */ -}}

@@ -1,4 +1,4 @@
-{{/* Names and labels. What selects pods never changes: an upgrade or a rollback couldn't be applied. */}}
+{{/* Names and labels, in quotes: a namespace may be called 123, a release true, a Secret 1e3. What selects pods never changes: an upgrade or a rollback couldn't be applied. */}}
 
 {{- define "zurelay.name" -}}
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
@@ -16,8 +16,8 @@
 {{- end -}}
 
 {{- define "zurelay.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "zurelay.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "zurelay.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: gateway
 {{- end -}}
 
@@ -39,8 +39,8 @@ app.kubernetes.io/component: gateway
 {{- $root := index . 0 -}}
 {{- /* Every object comes by here, so that nothing is rendered of values that can't be used. */ -}}
 {{- include "zurelay.check" $root -}}
-name: {{ index . 1 }}
-namespace: {{ $root.Release.Namespace }}
+name: {{ index . 1 | quote }}
+namespace: {{ $root.Release.Namespace | quote }}
 labels:
   {{- include "zurelay.labels" (list $root (index . 2)) | nindent 2 }}
 {{- with merge (dict) (index . 3) $root.Values.commonAnnotations }}

@@ -1,7 +1,7 @@
 {{/* What is wrong with the values, all at once, each with its path. The schema has told of unknown keys and types before. */}}
 
 {{- define "zurelay.check" -}}
-{{- $parts := list "config" "providers" "callers" "store" "ports" "scaling" "doors" "only" -}}
+{{- $parts := list "config" "models" "providers" "callers" "store" "ports" "scaling" "doors" "only" -}}
 {{- $found := list -}}
 {{- range $parts -}}
 {{- range include (printf "zurelay.problems.%s" .) $ | splitList "\n" -}}
@@ -26,8 +26,29 @@ config.auth.keys: is the chart's to write; set keys.existingSecret.name
 config.identity.{{ $file }}: is the chart's to write; set listen.tls.existingSecret.name
 {{- end }}
 {{- end }}
+{{- with .Values.config.telemetry }}
+{{- if and .otlp (not (regexMatch "^https?://[^/?#]+" (toString .otlp))) }}
+config.telemetry.otlp: expected a URL that begins with https:// or http://
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "zurelay.problems.models" -}}
 {{- if not .Values.config.models }}
 config.models: no models; at least one is needed
+{{- end }}
+{{- $names := keys (.Values.config.providers | default dict) }}
+{{- range $model, $facts := .Values.config.models }}
+{{- $path := printf "config.models.%s.routes" $model }}
+{{- if not (and (kindIs "slice" $facts.routes) $facts.routes) }}
+{{ $path }}: a model needs at least one: [{provider: NAME, model: NAME}]
+{{- else }}
+{{- range $number, $route := $facts.routes }}
+{{- if not (and (kindIs "map" $route) (has (get $route "provider") $names)) }}
+{{ $path }}[{{ $number }}].provider: expected one of config.providers: {{ $names | sortAlpha | join ", " | trunc 200 }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -59,6 +80,10 @@ config.providers: no providers; at least one is needed
 {{ $path }}: expected existingSecret alone
 {{- else if not (and (kindIs "map" $secret.existingSecret) (get $secret.existingSecret "name") (get $secret.existingSecret "key")) }}
 {{ $path }}.existingSecret: the name of the Secret or its key is missing; expected {{ $right }}
+{{- else if not (regexMatch "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" (toString $secret.existingSecret.name)) }}
+{{ $path }}.existingSecret.name: can't be a Secret's name, which has small letters, digits, dashes and dots
+{{- else if not (regexMatch "^[-._a-zA-Z0-9]+$" (toString $secret.existingSecret.key)) }}
+{{ $path }}.existingSecret.key: can't be a key of a Secret, which has letters, digits, dashes, dots and underscores
 {{- end }}
 {{- else if $secret.env }}
 {{- $known := $root.Values.envoy.extraEnvFrom }}
@@ -73,6 +98,12 @@ config.providers: no providers; at least one is needed
 
 {{- define "zurelay.problems.callers" -}}
 {{- $require := include "zurelay.require" . }}{{ $identity := include "zurelay.identityMode" . }}
+{{- if not (has $require (list "key" "workload" "either" "none")) }}
+config.auth.require: expected one of key, workload, either or none
+{{- end }}
+{{- if not (has $identity (list "mtls" "forwarded" "none")) }}
+config.identity.mode: expected one of mtls, forwarded or none
+{{- end }}
 {{- if and (has $require (list "key" "either")) (not .Values.keys.existingSecret.name) }}
 keys.existingSecret.name: missing; config.auth.require {{ $require }} needs the Secret with keys.yaml
 {{- end }}
@@ -151,14 +182,28 @@ envoy.resources.limits.memory: missing; Envoy's heap is bounded at four fifths o
 {{- if and .Values.podDisruptionBudget.minAvailable .Values.podDisruptionBudget.maxUnavailable }}
 podDisruptionBudget: has minAvailable and maxUnavailable; keep one, and set the other to null
 {{- end }}
-{{- if and (eq 0 (int .Values.strategy.maxUnavailable)) (eq 0 (int .Values.strategy.maxSurge)) (not (kindIs "string" .Values.strategy.maxSurge)) (not (kindIs "string" .Values.strategy.maxUnavailable)) }}
+{{- if and (kindIs "invalid" .Values.podDisruptionBudget.minAvailable) (kindIs "invalid" .Values.podDisruptionBudget.maxUnavailable) }}
+podDisruptionBudget: has neither minAvailable nor maxUnavailable; set one, or enabled: false
+{{- end }}
+{{- if and (regexMatch "^0+%?$" (toString .Values.strategy.maxUnavailable)) (regexMatch "^0+%?$" (toString .Values.strategy.maxSurge)) }}
 strategy.maxSurge: 0 with maxUnavailable 0 leaves no way to replace a pod
 {{- end }}
 {{- end -}}
 
 {{- define "zurelay.problems.doors" -}}
-{{- if not (regexMatch "^[a-z]" (include "zurelay.fullname" .)) }}
-fullnameOverride: {{ include "zurelay.fullname" . }} is no name of a Service, which begins with a letter
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "zurelay.fullname" .)) }}
+fullnameOverride: {{ include "zurelay.fullname" . }} is no name of a Service, which has small letters, digits and dashes, a letter first; set another
+{{- end }}
+{{- if or (hasPrefix "127." .Values.listen.host) (eq "::1" .Values.listen.host) }}
+listen.host: {{ .Values.listen.host }} is reached from inside the pod alone; take 0.0.0.0 or "::"
+{{- end }}
+{{- if and .Values.service.nodePort (eq .Values.service.type "ClusterIP") }}
+service.nodePort: has no use with service.type ClusterIP; set NodePort or LoadBalancer
+{{- end }}
+{{- range .Values.extraVolumes }}
+{{- if has .name (list "config" "keys" "redis" "data" "run" "tls") }}
+extraVolumes: {{ .name }} is a volume of the chart's; choose another name
+{{- end }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
 ingress.hosts: no host; without one every host of the controller would lead here
@@ -177,7 +222,8 @@ httpRoute.parentRefs: no Gateway; name one: [{name: NAME, namespace: NAMESPACE}]
 
 {{- define "zurelay.problems.only" -}}
 {{- if not (include "zurelay.isGateway" .) }}
-{{- if not (regexMatch "^.+:[0-9]+$" .Values.sidecarOnly.egress) }}
+{{- $egress := .Values.sidecarOnly.egress }}
+{{- if or (not (regexMatch "^([-._a-zA-Z0-9]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$" $egress)) (gt (regexFind "[0-9]+$" $egress | atoi) 65535) }}
 sidecarOnly.egress: expected HOST:PORT, where your Envoy has its egress listener
 {{- end }}
 {{- if not .Values.sidecarOnly.egressToken.existingSecret.name }}

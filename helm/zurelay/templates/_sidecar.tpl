@@ -34,8 +34,8 @@ env:
     valueFrom:
       secretKeyRef:
         {{- with .Values.sidecarOnly.egressToken.existingSecret }}
-        name: {{ .name }}
-        key: {{ .key }}
+        name: {{ .name | quote }}
+        key: {{ .key | quote }}
         {{- end }}
   {{- end }}
   {{- with .Values.sidecar.extraEnv }}

@@ -2,23 +2,23 @@
 
 {{- define "zurelay.volumes" -}}
 - name: config
-  configMap: {name: {{ include "zurelay.fullname" . }}}
+  configMap: {name: {{ include "zurelay.fullname" . | quote }}}
 {{- with .Values.keys.existingSecret }}
 {{- if .name }}
 - name: keys
-  secret: {secretName: {{ .name }}, items: [{key: {{ .key }}, path: {{ .key }}}]}
+  secret: {secretName: {{ .name | quote }}, items: [{key: {{ .key | quote }}, path: {{ .key | quote }}}]}
 {{- end }}
 {{- end }}
 {{- $redis := .Values.store.redis.existingSecret }}
 {{- if $redis.name }}
 - name: redis
-  secret: {secretName: {{ $redis.name }}, items: [{key: {{ $redis.key }}, path: {{ $redis.key }}}]}
+  secret: {secretName: {{ $redis.name | quote }}, items: [{key: {{ $redis.key | quote }}, path: {{ $redis.key | quote }}}]}
 {{- else if .Values.store.sqlite.existingClaim }}
 - name: data
-  persistentVolumeClaim: {claimName: {{ .Values.store.sqlite.existingClaim }}}
+  persistentVolumeClaim: {claimName: {{ .Values.store.sqlite.existingClaim | quote }}}
 {{- else }}
 - name: data
-  emptyDir: {sizeLimit: {{ .Values.store.sqlite.sizeLimit }}}
+  emptyDir: {sizeLimit: {{ .Values.store.sqlite.sizeLimit | quote }}}
 {{- end }}
 {{- if include "zurelay.isGateway" . }}
 # The sockets between the two, and the files that Envoy watches.
@@ -27,16 +27,16 @@
 {{- range $name, $keys := include "zurelay.credentials" . | fromJson }}
 - name: {{ include "zurelay.credentialVolume" $name }}
   secret:
-    secretName: {{ $name }}
+    secretName: {{ $name | quote }}
     items:
       {{- range $keys }}
-      - {key: {{ . }}, path: {{ . }}}
+      - {key: {{ . | quote }}, path: {{ . | quote }}}
       {{- end }}
 {{- end }}
 {{- with .Values.listen.tls.existingSecret }}
 {{- if .name }}
 - name: tls
-  secret: {secretName: {{ .name }}}
+  secret: {secretName: {{ .name | quote }}}
 {{- end }}
 {{- end }}
 {{- end }}

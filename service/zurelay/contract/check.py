@@ -45,6 +45,7 @@ def _door(wanted: Door, found: Door, message_limit: int) -> Iterator[str]:
     yield from broken(_LISTENER[wanted.phase], where, wanted.listener, found.listener)
     yield from broken(tables.MANAGER, where, wanted.manager, found.manager)
     yield from broken(tables.ENDS, where, wanted.ends, found.ends)
+    yield from broken(tables.BESIDE, where, wanted.beside, found.beside)
     yield from broken(tables.PROCESSOR, f"{where}, ext_proc", wanted.processor, found.processor)
     if found.route is None:
         yield f"{where}: no route has the cluster specifier that goes by the sidecar's plan (priority_group)"

@@ -11,6 +11,8 @@ from zurelay.contract.values import at, normal
 
 _MANAGER = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 _PROCESSOR = "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"
+_MUTATION = "envoy.extensions.filters.http.header_mutation.v3.HeaderMutation"
+_SCRIPT = "envoy.extensions.filters.http.lua.v3.Lua"
 _LOGGER = "envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig"
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 # Where what is in force stands in the dumps of each kind (envoy.admin.v3); what still warms up stands elsewhere.
@@ -36,6 +38,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     host: Any
     route: Any
     ends: Any  # the access loggers that tell the sidecar of ends
+    beside: Any  # the filters that prepare for the processor, and those that see answers before it does
 
 
 class Envoy(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +126,8 @@ def _doors(listeners: list[Any], routes: dict[str, Any]) -> Iterator[Door]:
         for manager in _managers(listener):
             config = at(manager, "route_config") or routes.get(str(at(manager, "rds.route_config_name")))
             host, route = _planned(config)
-            for processor in processors(at(manager, "http_filters") or []):
+            found = at(manager, "http_filters") or []
+            for processor in processors(found):
                 if phase(processor):
                     yield Door(
                         name=str(at(listener, "name")),
@@ -134,6 +138,7 @@ def _doors(listeners: list[Any], routes: dict[str, Any]) -> Iterator[Door]:
                         host=host,
                         route=route,
                         ends=_ends(manager),
+                        beside=_beside(found, processor),
                     )
 
 
@@ -141,6 +146,16 @@ def _ends(manager: Any) -> Any:
     """Find the access loggers that send to a gRPC service; others are their owner's."""
     loggers = at(manager, "access_log") or []
     return {"access_log": [each for each in loggers if typed(each, _LOGGER) is not None] or None}
+
+
+def _beside(found: list[Any], processor: Any) -> Any:
+    """Find what matters around a processor: header mutations before it, scripts after it; others are their owner's."""
+    here = next(number for number, each in enumerate(found) if at(each, "typed_config") is processor)
+    before, after = (
+        [config for each in side if (config := typed(each, kind)) is not None] or None
+        for side, kind in ((found[:here], _MUTATION), (found[here:], _SCRIPT))
+    )
+    return {"http_filters before ext_proc": before, "http_filters after ext_proc": after}
 
 
 def _managers(listener: Any) -> Iterator[Any]:

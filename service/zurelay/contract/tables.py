@@ -48,9 +48,15 @@ MANAGER = (
 
 ENDS = (Rule("access_log", How.INCLUDES, why="the sidecar learns of ends by it"),)
 
+BESIDE = (
+    Rule("http_filters before ext_proc", How.INCLUDES, why="clients would name the sidecar's span"),
+    Rule("http_filters after ext_proc", How.INCLUDES, why="what streams that pass through used is read by it"),
+)
+
 INGRESS = (
     Rule("traffic_direction", why="the drain goes by it"),
     Rule("per_connection_buffer_high_watermark_timeout", How.AT_LEAST),
+    Rule("per_connection_buffer_limit_bytes", How.AT_LEAST, why=_CRASH),  # wanted where streams pass through
 )
 EGRESS = (
     Rule("traffic_direction", why="the drain goes by it"),

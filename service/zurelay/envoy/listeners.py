@@ -65,7 +65,7 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
         tracing.access_log(manager)
     _identify(manager, service["initial_metadata"], settings.identity.mode)
     if passthrough.wanted(settings):
-        manager["http_filters"].insert(1, _script())
+        manager["http_filters"].insert(-1, _script())  # before the router: traces put theirs first
         listener["per_connection_buffer_limit_bytes"] = max(settings.limits.response_body, _HELD_BACK)
 
 

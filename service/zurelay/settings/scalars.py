@@ -19,6 +19,7 @@ E = TypeVar("E", bound=enum.Enum)
 
 _DIGITS = 15  # the most digits of a number: exact in a float too, and quick to read
 _DECIMALS = 12  # the most places after the point, a millionth of a millionth
+_POWER = 3  # the most letters of an exponent: a sign and two digits
 
 
 def text(at: At) -> str:
@@ -85,12 +86,15 @@ def _number(at: At) -> decimal.Decimal:
     if written is None:
         quoted = isinstance(node, Scalar) and not node.plain and Scalar(0, node.text).number is not None
         raise at.wrong(f"expected a number, not {kind(node)}{'; leave the quotes out' if quoted else ''}")
-    whole, _, places = written.lstrip("+-").partition(".")
-    if "e" in written.lower() or len(whole) > _DIGITS or len(places) > _DECIMALS:
-        raise at.wrong(f"write the number plainly, in at most {_DIGITS} digits and {_DECIMALS} places after the point")
+    # What passed a program may come back as 1e-05 or 1e+06: helm writes prices and windows so.
+    plain, _, power = written.lower().partition("e")
+    whole, _, places = plain.lstrip("+-").partition(".")
+    moved = int(power or 0) if len(power) <= _POWER else _DIGITS + _DECIMALS
+    if max(len(whole), len(whole) + moved) > _DIGITS or max(len(places), len(places) - moved) > _DECIMALS:
+        raise at.wrong(f"write the number in at most {_DIGITS} digits and {_DECIMALS} places after the point")
     if len(whole) > 1 and whole.startswith("0"):
         raise at.wrong("write the number without leading zeros; some readers take them for base 8")
-    return decimal.Decimal(written)
+    return decimal.Decimal(f"{decimal.Decimal(written):f}")
 
 
 def duration(at: At) -> float:
