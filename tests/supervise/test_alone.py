@@ -97,7 +97,8 @@ def test_one_life_from_start_to_end(elsewhere: Elsewhere, config: Config) -> Non
             assert [line for line in lines if line][-1] == "data: [DONE]"
     assert sidecar.ended() == 0
     assert gone(children)
-    assert json.loads(sidecar.err[-1])["message"] == "drained"
+    said = [json.loads(line).get("message") for line in sidecar.err[-2:]]  # a worker's last line may come behind it
+    assert "drained" in said
     assert config.ask() == 503
 
 
