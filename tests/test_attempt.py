@@ -11,49 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from making import attempt, chunk, event, past, plan
+from judging import GOOD, LIMIT, MISTAKE, TWO, both, facts_of, streamed, whole
+from making import attempt, chunk, event, plan
 from zurelay import attempt as attempts
-from zurelay.attempt import HELD, Answered, Kind, StreamAttempt, Verdict, judge_whole
-from zurelay.errors import InvalidRequest, ModelUnavailable, ProviderRefusal
+from zurelay.attempt import HELD, StreamAttempt
+from zurelay.errors import ProviderRefusal
 from zurelay.model import Endpoint, Format
-from zurelay.plan import Plan, Reason
+from zurelay.plan import Reason
 from zurelay.usage import Usage
+from zurelay.verdict import Answered, Kind
 
-LIMIT = 1 << 20
-GOOD = b'{"model":"x","choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}'
-TWO = plan("first/one", "first/one", "first/two", "second/one", "second/one")
-TOO_LONG = json.dumps({"error": {"message": "prompt is too long: 9 > 8", "code": None}}).encode()
-MISTAKE = json.dumps({"error": {"message": "bad stop", "code": "odd", "param": "stop"}}).encode()
-
-
-def whole(
-    status: int = 200, body: bytes = GOOD, planned: Plan = TWO, number: int = 1, limit: int = LIMIT, **head: Any
-) -> Verdict:
-    return judge_whole(planned, number, Answered(status=status, **head), body, limit=limit, created=0)
-
-
-def streamed(*pieces: bytes, status: int = 200, planned: Plan = TWO, number: int = 1, **head: Any) -> Verdict | None:
-    """Feed pieces, the last one with the end."""
-    held = StreamAttempt(planned, number, Answered(status=status, **head))
-    for place, piece in enumerate(pieces, 1):
-        verdict = held.feed(piece, end=place == len(pieces))
-        if verdict is not None:
-            return verdict
-    return None
-
-
-def both(status: int, body: bytes, **facts: Any) -> Verdict:
-    """The verdict on a bad answer, which must not depend on whether a stream was asked."""
-    one, other = whole(status, body, **facts), streamed(body, status=status, **facts)
-    assert other is not None
-    assert facts_of(one) == facts_of(other)
-    return one
-
-
-def facts_of(verdict: Verdict) -> tuple[Any, ...]:
-    error = verdict.error
-    told = error and (type(error), error.message, error.status, error.code, error.param, error.headers())
-    return (verdict.kind, verdict.reason, verdict.status, verdict.aside, verdict.plan, told)
+ROLE = event(chunk(delta={"role": "assistant", "content": ""}))
+TOKEN = event(chunk("H"))
 
 
 def test_a_good_answer_is_the_clients() -> None:
@@ -70,109 +39,6 @@ def test_a_good_answer_is_the_clients() -> None:
 
 def test_the_model_is_that_of_the_attempt_that_answers() -> None:
     assert json.loads(whole(number=4).body or b"")["model"] == "second"
-
-
-MOVES = {
-    401: Reason.DENIED,
-    403: Reason.DENIED,
-    404: Reason.DENIED,
-    408: Reason.STATUS,
-    409: Reason.STATUS,
-    425: Reason.STATUS,
-    429: Reason.RETRY_LATER,
-    500: Reason.STATUS,
-    502: Reason.STATUS,
-    503: Reason.STATUS,
-    504: Reason.STATUS,
-    529: Reason.STATUS,
-    302: Reason.STATUS,
-}
-
-
-@pytest.mark.parametrize(("status", "reason"), MOVES.items())
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"error":{"message":"m"}}', GOOD])
-def test_a_status_that_moves_on(status: int, reason: Reason, body: bytes) -> None:
-    verdict = both(status, body)
-    assert (Kind.MOVE_ON, reason, status) == (verdict.kind, verdict.reason, verdict.status)
-    second_try = reason not in (Reason.DENIED, Reason.RETRY_LATER)
-    assert verdict.plan is not None
-    assert (5 if second_try else 4) == len(verdict.plan.attempts)
-    assert [(1, "first/one", reason, status)] == [
-        (one.number, one.cluster, one.reason, one.status) for one in verdict.plan.past
-    ]
-
-
-@pytest.mark.parametrize("status", [400, 402, 405, 410, 413, 415, 422])
-def test_the_clients_own_mistake_goes_back(status: int) -> None:
-    verdict = both(status, MISTAKE)
-    error = verdict.error
-    assert isinstance(error, ProviderRefusal)
-    assert (Kind.FAIL, status, "bad stop", "odd", "stop", {}) == (
-        verdict.kind,
-        error.status,
-        error.message,
-        error.code,
-        error.param,
-        error.headers(),
-    )
-
-
-def test_a_mistake_without_words_says_what_is_known() -> None:
-    error = both(400, b"<html>Bad Request</html>").error
-    assert error is not None
-    assert "The provider refused the request with status 400 and gave no reason." == error.message
-    assert error.code == "invalid_request"
-
-
-def test_any_400_of_a_model_that_wasnt_named_moves_on() -> None:
-    verdict = both(400, MISTAKE, number=4, planned=plan(*TWO.attempts, past=(past(1), past(2), past(3))))
-    assert (Kind.MOVE_ON, Reason.BAD_REQUEST) == (verdict.kind, verdict.reason)
-    assert both(422, MISTAKE, number=4).kind is Kind.FAIL
-
-
-def named(cluster: str, window: int) -> Any:
-    return attempt(cluster, window=window)
-
-
-A, B, C = named("first/one", 100), named("second/one", 100), named("third/one", 1_000)
-OVERLONG: dict[str, tuple[tuple[Any, ...], tuple[Reason, ...], str | int]] = {
-    "a later window is larger": ((A, A, B, C), (), "third/one"),
-    "none is larger": ((A, A, B), (), 400),
-    "no other model": ((A, A), (), 400),
-    "the named model, after another failure": ((A, A, B), (Reason.STATUS,), 400),
-    "the last of several refused for length": ((A, C), (Reason.CONTEXT_LENGTH,), 400),
-    "another model, after another failure": ((A, C), (Reason.STATUS,), 503),
-    "another model, none is larger": ((A, B, attempt("last/one", window=50)), (Reason.STATUS,), "last/one"),
-    "another model, the last, all refused for length": (
-        (A, C, C),
-        (Reason.CONTEXT_LENGTH, Reason.CONTEXT_LENGTH),
-        400,
-    ),
-    "an attempt that never got an answer among them": ((A, A, C, C), (Reason.CONTEXT_LENGTH,) * 2, 503),
-}
-
-
-@pytest.mark.parametrize(
-    ("tries", "before", "expected"), [pytest.param(*row, id=name) for name, row in OVERLONG.items()]
-)
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_refusal_for_length(
-    tries: tuple[Any, ...], before: tuple[Reason, ...], expected: str | int, status: int
-) -> None:
-    gone = tuple(past(number, reason) for number, reason in enumerate(before, 1))
-    number = len(tries) if expected == 503 else len(before) + 1
-    verdict = both(status, TOO_LONG, planned=plan(*tries, past=gone), number=number)
-    if isinstance(expected, str):
-        assert verdict.plan is not None
-        assert [expected] == [each.cluster for each in verdict.plan.attempts[number:]]
-        return
-    error = verdict.error
-    assert error is not None
-    assert (Kind.FAIL, expected) == (verdict.kind, error.status)
-    if expected == 400:
-        assert isinstance(error, InvalidRequest)
-        assert ("context_length_exceeded", "messages") == (error.code, error.param)
-        assert error.message == "prompt is too long: 9 > 8"
 
 
 NO_ANSWER = {
@@ -194,8 +60,6 @@ def test_a_200_that_is_none_moves_on(body: bytes, reason: Reason) -> None:
         assert [(number, cluster)] == [(one.number, one.cluster) for one in verdict.plan.past]
 
 
-ROLE = event(chunk(delta={"role": "assistant", "content": ""}))
-TOKEN = event(chunk("H"))
 STREAMS: dict[str, tuple[bytes, Reason | None]] = {
     "a token": (TOKEN, None),
     "a role, then a token": (ROLE + TOKEN, None),
@@ -360,84 +224,12 @@ def test_a_failure_that_cant_be_decoded_goes_by_its_status(
     assert (kind, reason, status) == (verdict.kind, verdict.reason, verdict.status)
 
 
-ASIDE: dict[str, tuple[int, int | None, int | None]] = {
-    "429 with a wait": (429, 7, 7),
-    "503 with a wait": (503, 7, 7),
-    "a minute": (429, 60, 60),
-    "more than a minute": (429, 3_600, 60),
-    "none": (429, None, None),
-    "503 without": (503, None, None),
-    "another status": (500, 7, None),
-    "a success": (200, 7, None),
-}
-
-
-@pytest.mark.parametrize(("status", "wait", "expected"), [pytest.param(*row, id=name) for name, row in ASIDE.items()])
-def test_a_route_that_said_when_is_set_aside(status: int, wait: int | None, expected: int | None) -> None:
-    body = GOOD if status == 200 else b""
-    assert expected == whole(status, body, retry_after=wait).aside
-    if status != 200:
-        assert expected == both(status, body, retry_after=wait).aside
-        assert expected == both(status, body, retry_after=wait, planned=plan("first/one")).aside
-
-
-LAST: dict[str, tuple[tuple[Any, ...], int, int | None, int, str]] = {
-    "the only attempt": ((), 1, None, 5, "The only attempt to get an answer failed. Try again in 5 s"),
-    "the last of two": ((past(1),), 2, None, 5, "All 2 attempts to get an answer failed. Try again in 5 s"),
-    "it said when": ((), 1, 17, 17, "Try again in 17 s"),
-    "another said sooner": ((past(1, retry_after=9),), 2, 17, 9, "Try again in 9 s"),
-    "another said later": ((past(1, retry_after=30),), 2, 17, 17, "Try again in 17 s"),
-    "at once": ((), 1, 0, 1, "Try again in 1 s"),
-    "in an hour": ((), 1, 3_600, 60, "Try again in 60 s"),
-    "one that got no answer": ((past(1),), 3, None, 5, "All 3 attempts"),
-}
-
-
-@pytest.mark.parametrize(
-    ("gone", "number", "wait", "expected", "says"), [pytest.param(*row, id=name) for name, row in LAST.items()]
-)
-@pytest.mark.parametrize("status", [429, 500, 401])
-def test_when_every_attempt_failed_the_client_learns_when_to_ask_again(
-    gone: tuple[Any, ...], number: int, wait: int | None, expected: int, says: str, status: int
-) -> None:
-    planned = plan(*["first/one"] * number, past=gone)
-    verdict = both(status, b"", planned=planned, number=number, retry_after=wait)
-    error = verdict.error
-    assert isinstance(error, ModelUnavailable)
-    assert {"retry-after": str(expected), "x-should-retry": "false"} == error.headers()
-    assert says in error.message
-
-
 def test_the_last_answer_that_is_none_fails_too() -> None:
     verdict = whole(body=b"<html>", planned=plan("first/one"))
     assert (Kind.FAIL, Reason.NOT_JSON) == (verdict.kind, verdict.reason)
     last = streamed(event(b"[DONE]"), planned=plan("first/one"))
     assert last is not None
     assert (Kind.FAIL, Reason.NO_TOKEN) == (last.kind, last.reason)
-
-
-HEADS: dict[str, tuple[dict[str, str], Answered]] = {
-    "all": (
-        {":status": "429", "content-encoding": "br", "content-length": "7", "retry-after": "3", "set-cookie": "x"},
-        Answered(status=429, content_encoding="br", content_length=7, retry_after=3),
-    ),
-    "a date": (
-        {":status": "503", "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"},
-        Answered(status=503, retry_after=20),
-    ),
-    "little": ({":status": "200"}, Answered(status=200)),
-    "nothing": ({}, Answered(status=0)),
-}
-
-
-@pytest.mark.parametrize(("headers", "expected"), [pytest.param(*row, id=name) for name, row in HEADS.items()])
-def test_the_head_of_an_answer(headers: dict[str, str], expected: Answered) -> None:
-    assert expected == Answered.read(headers, 10.0)
-
-
-@pytest.mark.parametrize(("status", "expected"), [(199, False), (200, True), (204, True), (299, True), (300, False)])
-def test_a_success_is_a_2xx(status: int, *, expected: bool) -> None:
-    assert expected is Answered(status=status).is_success
 
 
 USAGE = b'"usage":{"prompt_tokens":3,"completion_tokens":1}'
@@ -477,10 +269,6 @@ def test_the_head_of_a_messages_stream_tells_what_its_prompt_used() -> None:
     assert verdict is not None
     assert verdict.past is not None
     assert Usage(prompt=8, estimated=True) == verdict.past.usage
-
-
-def test_the_clients_own_mistake_gives_no_attempt_up() -> None:
-    assert whole(400, MISTAKE).past is None
 
 
 KIB = 1 << 10
@@ -530,19 +318,3 @@ def test_an_attempt_leaves_nothing_behind() -> None:
 
 def test_what_is_held_stays_under_envoys_buffer() -> None:
     assert attempts.HELD <= 512 << 10
-
-
-def test_an_attempt_that_is_given_up_says_when_it_was() -> None:
-    timed = attempts.timed(whole(500, b""), 5, 7)
-    assert timed.past is not None
-    assert timed.plan is not None
-    assert (5, 7) == (timed.past.began, timed.past.ended)
-    assert (timed.past,) == timed.plan.past
-
-
-def test_the_last_attempt_says_when_it_was_too_and_an_answer_needs_not() -> None:
-    timed = attempts.timed(whole(500, b"", number=5), 5, 7)
-    assert timed.past is not None
-    assert (5, 7, None) == (timed.past.began, timed.past.ended, timed.plan)
-    answer = whole()
-    assert answer is attempts.timed(answer, 5, 7)

@@ -53,7 +53,7 @@ explain
 ledger
 chat_stream messages_answer messages_body       one side's answer, made the other's
 messages_stream translated_stream
-exchange
+exchange verdict
 attempt                                         states
 relay
 store                                           seams
@@ -67,7 +67,7 @@ redis_messages usage_report
 """
 SHELLS = """
 protos envoy egress_client http1_messages       the wires
-grpcwire
+grpcwire heard
 http1 clock claims export
 loglines sqlite_file chores                           what is kept
 sqlite_keeper sqlite_reader
@@ -76,6 +76,7 @@ store_sqlite store_redis
 stores
 telemetry
 simulate supervise recorder worker wire         what runs, and what it holds
+attempt_answers
 admission attempts relaying report log_service                        the processors
 ingress
 servicer
@@ -112,8 +113,10 @@ UNTESTED = {
     "servicer.py": "needs Envoy: tests/e2e",
     "ingress.py": "needs Envoy: tests/e2e",
     "attempts.py": "needs Envoy: tests/e2e",
+    "attempt_answers.py": "needs Envoy: tests/e2e",
     "relaying.py": "needs Envoy: tests/e2e",
     "log_service.py": "needs Envoy: tests/e2e/test_ends.py",
+    "heard.py": "Envoy alone can send the messages: tests/e2e",
     "wire.py": "Envoy alone can tell whether the messages are right: tests/e2e, tests/test_protos.py",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from zurelay import wire
+from zurelay import heard
 from zurelay.protos import ext_proc_pb2
 
 MODEL = "bench"
@@ -48,7 +48,7 @@ def asked(*, stream: bool) -> list[bytes]:
     """What the ingress hears of a request."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Say hello."}], "temperature": 0.7}
     data = msgspec.json.encode({**body, "stream": True} if stream else body)
-    head, rest = wire.Request(), wire.Request()
+    head, rest = heard.Request(), heard.Request()
     _fill(head.request_headers, (*_REQUEST, ("content-length", str(len(data)))))
     rest.request_body.body = data
     rest.request_body.end_of_stream = True
@@ -57,7 +57,7 @@ def asked(*, stream: bool) -> list[bytes]:
 
 def answered(planned: bytes) -> list[bytes]:
     """What an attempt hears of its whole answer, once the ingress has said `planned`."""
-    head, rest = _with_plan(planned), wire.Request()
+    head, rest = _with_plan(planned), heard.Request()
     _fill(head.response_headers, (*_ANSWER, ("content-length", str(len(_WHOLE)))))
     rest.response_body.body = _WHOLE.encode()
     rest.response_body.end_of_stream = True
@@ -66,15 +66,15 @@ def answered(planned: bytes) -> list[bytes]:
 
 def plan_of(planned: bytes) -> str:
     """Find the plan in what the ingress said."""
-    told = ext_proc_pb2.ProcessingResponse.FromString(planned).dynamic_metadata.fields[wire.NAMESPACE]
+    told = ext_proc_pb2.ProcessingResponse.FromString(planned).dynamic_metadata.fields[heard.NAMESPACE]
     return told.struct_value.fields["plan"].string_value
 
 
-def _with_plan(planned: bytes) -> wire.Request:
+def _with_plan(planned: bytes) -> heard.Request:
     """Send the plan along, as Envoy does with what it was told before."""
-    told = ext_proc_pb2.ProcessingResponse.FromString(planned).dynamic_metadata.fields[wire.NAMESPACE]
-    message = wire.Request()
-    message.metadata_context.filter_metadata[wire.NAMESPACE].CopyFrom(told.struct_value)
+    told = ext_proc_pb2.ProcessingResponse.FromString(planned).dynamic_metadata.fields[heard.NAMESPACE]
+    message = heard.Request()
+    message.metadata_context.filter_metadata[heard.NAMESPACE].CopyFrom(told.struct_value)
     return message
 
 

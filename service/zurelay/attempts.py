@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
-from zurelay import attempt, captured, exchange, failure, headers, plan, settlement, wire
-from zurelay.attempt import Answered, Kind, StreamAttempt, Verdict
-from zurelay.errors import InvalidRequest, ZurelayError, error_body
+from zurelay import attempt, captured, exchange, failure, heard, plan, settlement, wire
+from zurelay.attempt import StreamAttempt
+from zurelay.attempt_answers import moving_on, ours, refused, stale, target, tried
+from zurelay.errors import InvalidRequest
 from zurelay.grpcwire.calls import Call
+from zurelay.heard import Head
 from zurelay.jsonedit import Document
-from zurelay.model import Format
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import BEGAN, PAST, ROUTE, SSE
-from zurelay.wire import Head, Mutation
+from zurelay.relay import BEGAN, ROUTE, SSE
+from zurelay.verdict import Answered, Kind, Verdict, timed, unavailable
+from zurelay.wire import Mutation
 from zurelay.worker import Worker
 
 
@@ -26,7 +28,7 @@ class WholeProcessor:
 
     suffix = ".whole"
 
-    def __init__(self, worker: Worker, call: Call[wire.Request], *, first: bool) -> None:
+    def __init__(self, worker: Worker, call: Call[heard.Request], *, first: bool) -> None:
         self._worker = worker
         self._call = call
         self._number = 1 if first else 0
@@ -45,15 +47,15 @@ class WholeProcessor:
                 del message  # a large body is not to be held once more
                 await self._call.write(self._made_ready(body))
             elif message.HasField("response_headers"):
-                head = wire.head(message.response_headers)
+                head = heard.head(message.response_headers)
                 self._read_plan(message)
                 await self._call.write(self._judge_head(head))
             elif message.HasField("response_body"):
                 await self._call.write(self._judge(head, message.response_body.body, wire.response_body))
 
-    async def _request_headers(self, message: wire.Request) -> None:
+    async def _request_headers(self, message: heard.Request) -> None:
         self._began = time.time_ns()
-        sent = wire.head(message.request_headers).headers
+        sent = heard.head(message.request_headers).headers
         self._number = int(sent["x-envoy-attempt-count"])
         self._read_plan(message)
         await self._call.write(wire.attempt_request(target(self._current(), sent)))
@@ -72,9 +74,9 @@ class WholeProcessor:
             self._note(Verdict(kind=Kind.FAIL, error=error, status=error.status))
             return refused(planned, self._number, error)
 
-    def _read_plan(self, message: wire.Request) -> None:
+    def _read_plan(self, message: heard.Request) -> None:
         if self._plan is None:
-            self._plan = wire.plan_of(message)
+            self._plan = heard.plan_of(message)
 
     def _planned(self) -> Plan:
         if self._plan is None:
@@ -116,7 +118,7 @@ class WholeProcessor:
         """Put a verdict on record, with its times; `body` is the provider's answer, where it came whole."""
         planned = self._planned()
         moments = Moments(began=self._began or planned.decided, ended=time.time_ns())
-        verdict = attempt.timed(verdict, moments.began, moments.ended)
+        verdict = timed(verdict, moments.began, moments.ended)
         record = note(self._worker, planned, self._number, verdict, moments, body)
         if record is not None:
             self._worker.finish(msgspec.structs.replace(record, content=self._content(planned, verdict)))
@@ -143,7 +145,7 @@ class StreamProcessor(WholeProcessor):
 
     suffix = ".stream"
 
-    def __init__(self, worker: Worker, call: Call[wire.Request]) -> None:
+    def __init__(self, worker: Worker, call: Call[heard.Request]) -> None:
         super().__init__(worker, call, first=False)
 
     async def serve(self) -> None:
@@ -156,7 +158,7 @@ class StreamProcessor(WholeProcessor):
                 del message  # a large body is not to be held once more
                 await self._call.write(self._out_of_time() or self._made_ready(body))
             elif message.HasField("response_headers"):
-                await self._hold(wire.head(message.response_headers))
+                await self._hold(heard.head(message.response_headers))
                 return
 
     def _out_of_time(self) -> bytes | None:
@@ -166,7 +168,7 @@ class StreamProcessor(WholeProcessor):
             return None
         late = Record(plan=planned, number=made, outcome=settlement.FAILED, why="timed out")
         self._worker.finish(msgspec.structs.replace(late, moments=Moments(ended=time.time_ns())))
-        return refused(planned, made, attempt.unavailable(planned.past, made))
+        return refused(planned, made, unavailable(planned.past, made))
 
     async def _hold(self, head: Head) -> None:
         """Hold the head until the body tells; answer every piece that came meanwhile, then leave."""
@@ -211,80 +213,6 @@ class StreamProcessor(WholeProcessor):
         kept = [name for name in stale(head, shown) if name != "content-encoding"]
         passing = wire.Passing(number=self._number, model=current.model) if planned.passes is not None else None
         return Mutation(headers=shown, removed=kept, passing=passing)
-
-
-def target(current: Attempt, sent: Mapping[str, str]) -> dict[str, str]:
-    """Where the provider's request goes, and what its format wants in the headers."""
-    found = {":path": current.path}
-    if current.format is Format.ANTHROPIC and headers.ANTHROPIC_VERSION not in sent:
-        found[headers.ANTHROPIC_VERSION] = headers.DEFAULT_VERSION
-    return found
-
-
-def refused(planned: Plan, number: int, error: ZurelayError) -> bytes:
-    """Answer the client with an error. It is final, and has a body also where the provider's answer had none."""
-    shown = {"content-type": "application/json", **ours(planned, number, None), **error.headers()}
-    if planned.relayed:
-        shown |= {wire.FAILURE: failure.encode(error), **tried(planned)}
-    return wire.immediate(error.status, shown, error_body(error, planned.endpoint, planned.request_id))
-
-
-def ours(planned: Plan, number: int, current: Attempt | None) -> dict[str, str]:
-    """The x-zurelay headers of an answer (SPEC 7); without an attempt, those of a failure."""
-    found = {
-        **headers.request_ids(planned.endpoint, planned.request_id),
-        **planned.standing,
-        "x-zurelay-attempts": str(number),
-    }
-    if current is None:
-        return found
-    found["x-zurelay-model"] = current.model
-    routed_from = plan.routed_from(planned, current)
-    if routed_from is not None:
-        found["x-zurelay-routed-from"] = routed_from
-    if planned.explained is not None:
-        found[headers.EXPLAIN] = planned.explained
-    if current.shown_effort is not None:
-        found["x-zurelay-reasoning-effort"] = current.shown_effort
-    return found
-
-
-def tried(planned: Plan) -> dict[str, str]:
-    """Tell the relay what was given up."""
-    return {PAST: plan.encode_past(planned.past)} if planned.past else {}
-
-
-def stale(head: Head, shown: dict[str, str]) -> list[str]:
-    """The provider's headers that must go."""
-    return [name for name in headers.kept_from_client(head.headers) if name not in shown]
-
-
-def moving_on(verdict: Verdict, head: Head, number: int, suffix: str) -> Mutation:
-    """Mark the answer for Envoy's retry and hand the plan on.
-
-    The provider's own headers go: x-envoy-ratelimited, from one behind an Envoy, forbids the retry. After a 1xx Envoy
-    doesn't retry whatever we say; so that no failed answer gets out as if it were one, it is made an error of ours.
-    """
-    following = verdict.plan
-    if following is None:
-        raise RuntimeError("a move on carries the plan that follows")
-    error = attempt.unavailable(following.past, number)
-    shown = {
-        ":status": str(error.status),
-        "content-type": "application/json",
-        wire.MOVE_ON: "1",
-        **ours(following, number, None),
-        **error.headers(),
-    }
-    if following.relayed:
-        shown |= {wire.FAILURE: failure.encode(error), **tried(following)}
-    return Mutation(
-        headers=shown,
-        removed=stale(head, shown),
-        body=None if following.stream or head.end else error_body(error, following.endpoint, following.request_id),
-        plan=following,
-        groups=plan.groups(following, suffix),
-    )
 
 
 def note(worker: Worker, planned: Plan, number: int, verdict: Verdict, moments: Moments, body: bytes) -> Record | None:

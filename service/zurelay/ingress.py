@@ -18,6 +18,7 @@ from zurelay import (
     exchange,
     explain,
     headers,
+    heard,
     listing,
     passthrough,
     paths,
@@ -28,10 +29,11 @@ from zurelay import (
     wire,
 )
 from zurelay.access import Caller
-from zurelay.attempts import target
+from zurelay.attempt_answers import target
 from zurelay.catalog import Catalog
 from zurelay.errors import GatewayUnavailable, InvalidRequest, ZurelayError, error_body
 from zurelay.grpcwire.calls import Call
+from zurelay.heard import Head
 from zurelay.identity import Peer
 from zurelay.jsonedit import Document
 from zurelay.limits import Reservation
@@ -45,7 +47,6 @@ from zurelay.relaying import Relaying, asks_for_keepalive, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
 from zurelay.trace_context import Trace
-from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
 _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
@@ -65,7 +66,7 @@ class ClientLeftError(Exception):
 class Ingress:
     """One client's request."""
 
-    def __init__(self, worker: Worker, call: Call[wire.Request]) -> None:
+    def __init__(self, worker: Worker, call: Call[heard.Request]) -> None:
         self._worker = worker
         self._call = call
         self._request_id = worker.new_request_id()
@@ -81,7 +82,7 @@ class Ingress:
         first = await self._call.read()
         if first is None:
             return
-        head = self._head = wire.head(first.request_headers)
+        head = self._head = heard.head(first.request_headers)
         try:
             await self._answer(head)
         except ClientLeftError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from zurelay import access_log, wire
+from zurelay import access_log, heard
 from zurelay.grpcwire.calls import Call, Method, client_streaming
 from zurelay.protos import accesslog_service_pb2
 from zurelay.worker import Worker
@@ -35,7 +35,7 @@ class LogService:
     def _take(self, message: Message) -> None:
         for logged in message.http_logs.log_entry:
             try:
-                self._worker.finish_unjudged(access_log.record(wire.entry(logged)))
+                self._worker.finish_unjudged(access_log.record(heard.entry(logged)))
             except Exception:  # noqa: BLE001  # the entries behind it must not be lost with it
                 _log.exception("an entry of the access log can't be put on record")
 

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 
 import msgspec
 
-from zurelay import captured, exchange, failure, headers, rewrite, settlement, sse, trace_context, wire
+from zurelay import captured, exchange, failure, headers, heard, rewrite, settlement, sse, trace_context, wire
 from zurelay.attempt import stamp
 from zurelay.catalog import Catalog
 from zurelay.egress_client import Answer, EgressCall, End, Event
 from zurelay.errors import InvalidRequest
 from zurelay.grpcwire.calls import Call
+from zurelay.heard import Head
 from zurelay.model import Endpoint
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan, decode_past, encode
 from zurelay.ports import Record
 from zurelay.relay import ATTEMPTS, BEGAN, FAILURE, PAST, ROUTE, Outcome, Output, Relay, Times
 from zurelay.request import ChatRequest
-from zurelay.wire import Head
 from zurelay.worker import Held, Worker
 
 _OPEN = 200
@@ -30,7 +30,7 @@ class Relaying:
     """One streamed request."""
 
     def __init__(
-        self, worker: Worker, call: Call[wire.Request], catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
+        self, worker: Worker, call: Call[heard.Request], catalog: Catalog, plan: Plan, request: ChatRequest, held: Held
     ) -> None:
         self._worker = worker
         self._call = call
@@ -139,7 +139,7 @@ class Relaying:
         sent["content-type"] = "application/json"
         sent["accept"] = "text/event-stream"
         sent |= self._trace_headers()
-        sent[wire.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
+        sent[heard.PLAN] = f"{self._worker.egress_token} {encode(self._plan).decode()}"
         body = rewrite.common(self._asked().document, ask_usage=self._plan.endpoint is Endpoint.CHAT)
         return await self._worker.egress.open("/", sent, body)
 

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from zurelay import plan, wire
+from zurelay import heard, plan, wire
 from zurelay.attempts import StreamProcessor, WholeProcessor
 from zurelay.errors import GatewayUnavailable, error_body
 from zurelay.grpcwire.calls import Call, CallError, Code, Method, bidirectional
@@ -23,7 +23,7 @@ class Processor:
     def __init__(self, worker: Worker) -> None:
         self.open = 0  # calls under way
         self._worker = worker
-        self._phases: dict[str, Callable[[Call[wire.Request]], Awaitable[None]]] = {
+        self._phases: dict[str, Callable[[Call[heard.Request]], Awaitable[None]]] = {
             "ingress": lambda call: Ingress(worker, call).serve(),
             "egress": self._egress,
             "first": lambda call: WholeProcessor(worker, call, first=True).serve(),
@@ -31,7 +31,7 @@ class Processor:
             "stream": lambda call: StreamProcessor(worker, call).serve(),
         }
 
-    async def process(self, call: Call[wire.Request]) -> None:
+    async def process(self, call: Call[heard.Request]) -> None:
         """Serve one stream of Envoy's. A bug ends this stream alone: Envoy answers 503 gateway_unavailable."""
         phase = call.metadata.get("phase", "")
         serve = self._phases.get(phase)
@@ -43,21 +43,21 @@ class Processor:
         finally:
             self.open -= 1
 
-    async def _egress(self, call: Call[wire.Request]) -> None:
+    async def _egress(self, call: Call[heard.Request]) -> None:
         """Give Envoy the plan that the relay sent along; whoever doesn't know the token is refused."""
         message = await call.read()
         if message is None:
             return
-        token, _, text = wire.head(message.request_headers).headers.get(wire.PLAN, "").partition(" ")
+        token, _, text = heard.head(message.request_headers).headers.get(heard.PLAN, "").partition(" ")
         if not hmac.compare_digest(token.encode(), self._worker.egress_token.encode()):
             error = GatewayUnavailable("This listener serves the gateway alone.")
             body = error_body(error, Endpoint.CHAT, "")
             await call.write(wire.immediate(403, {"content-type": "application/json"}, body))
             return
         planned = plan.decode(text)
-        answer = wire.planned(planned, plan.groups(planned, ".stream"), {}, [wire.PLAN], planned.first_token)
+        answer = wire.planned(planned, plan.groups(planned, ".stream"), {}, [heard.PLAN], planned.first_token)
         await call.write(answer)
 
     def methods(self) -> list[Method[Any]]:
         """What is served; answers are bytes already."""
-        return [bidirectional(_PROCESS, wire.Request.FromString, self.process)]
+        return [bidirectional(_PROCESS, heard.Request.FromString, self.process)]

@@ -1,4 +1,4 @@
-"""Between Envoy's messages and ours: the only file that builds protos. Answers are serialized bytes, ready to write."""
+"""What Envoy is told: the only file that builds protos. Answers are serialized bytes, ready to write."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 from google.protobuf import any_pb2
-from google.protobuf.struct_pb2 import Value
 
-from zurelay import attempt
 from zurelay import plan as plans
-from zurelay.access_log import Entry
-from zurelay.passthrough import Counted
+from zurelay import verdict
+from zurelay.heard import NAMESPACE
 from zurelay.plan import Plan
-from zurelay.protos import accesslog_pb2, core_pb2, ext_proc_pb2, priority_group_pb2
+from zurelay.protos import core_pb2, ext_proc_pb2, priority_group_pb2
 
-Request = ext_proc_pb2.ProcessingRequest
 _Response = ext_proc_pb2.ProcessingResponse
 
-NAMESPACE = "zurelay"  # of dynamic metadata
 MOVE_ON = "x-zurelay-move-on"  # the response header that Envoy's retry policy looks for
 FAILURE = "x-zurelay-failure"  # how an attempt tells the relay why all failed
 PASSES = "x-zurelay-passes"  # how an attempt tells Envoy's script that the stream is the client's (passthrough.lua)
-PLAN = "x-zurelay-plan"  # how the relay hands its plan to the egress listener
 _JUDGED = "judged"  # in our namespace: whether an attempt has put the request's end on record, _YES or _NO
 _YES, _NO = "yes", "no"  # listeners.yaml looks for the latter
 TOTAL_TIMEOUT = "x-envoy-upstream-rq-timeout-ms"  # for all tries of an answer that comes whole
@@ -31,65 +26,6 @@ PIECE = 64 << 10  # bytes in one streamed body message (processing_mode.proto: u
 _KNOWN_PLANS = 1024
 _OVERWRITE = core_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 _PLAN_URL = "type.googleapis.com/" + priority_group_pb2.PriorityGroupsOverride.DESCRIPTOR.full_name
-
-
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """A request's or response's headers. Repeated ones are joined by a comma (RFC 9110, 5.3)."""
-
-    headers: dict[str, str]
-    end: bool
-
-
-def head(headers: ext_proc_pb2.HttpHeaders) -> Head:
-    """Read a headers message."""
-    found: dict[str, str] = {}
-    for header in headers.headers.headers:
-        value = header.raw_value.decode("utf-8", "surrogateescape") if header.raw_value else header.value
-        found[header.key] = f"{found[header.key]},{value}" if header.key in found else value
-    return Head(headers=found, end=headers.end_of_stream)
-
-
-def plan_of(request: Request) -> Plan:
-    """Read the plan that came with a message."""
-    return plans.decode(request.metadata_context.filter_metadata[NAMESPACE].fields["plan"].string_value)
-
-
-def entry(logged: accesslog_pb2.HTTPAccessLogEntry) -> Entry:
-    """Read an access log entry of a request that had a plan."""
-    common, response = logged.common_properties, logged.response
-    flags = common.response_flags
-    return Entry(
-        plan=plans.decode(common.metadata.filter_metadata[NAMESPACE].fields["plan"].string_value),
-        tries=common.upstream_request_attempt_count,
-        status=response.response_code.value,
-        cut=flags.downstream_connection_termination or flags.downstream_remote_reset,
-        sent=common.HasField("time_to_last_upstream_tx_byte"),
-        details=response.response_code_details,
-        ended=_moment(common, "duration"),
-        began=_moment(common, "time_to_first_upstream_tx_byte"),
-        answered=_moment(common, "time_to_first_downstream_tx_byte"),
-        counted=_counted(common.metadata.filter_metadata[NAMESPACE].fields),
-    )
-
-
-def _counted(fields: Mapping[str, Value]) -> Counted:
-    """Read what passthrough.lua has left."""
-    return Counted(
-        number=int(fields["answering"].string_value or 0),
-        first=fields["usage_first"].string_value,
-        last=fields["usage_last"].string_value,
-        events=int(fields["events"].number_value),
-        reported=int(fields["reported"].number_value),
-        whole=fields["whole"].string_value == "yes",
-    )
-
-
-def _moment(common: accesslog_pb2.AccessLogCommon, name: str) -> int:
-    """Give a moment of an entry, in nanoseconds since 1970; 0 where it never was."""
-    if not common.HasField(name):
-        return 0
-    after: int = getattr(common, name).ToNanoseconds()
-    return common.start_time.ToNanoseconds() + after
 
 
 def planned(
@@ -128,7 +64,7 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan) -> None:
     fields["shape"].string_value = plan.endpoint.value
     # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
     fields["tries"].string_value = str(min(len(plan.attempts), plan.length))
-    fields["retry_after"].string_value = str(attempt.wait(plan.past))
+    fields["retry_after"].string_value = str(verdict.wait(plan.past))
     if plan.past:
         fields["past"].string_value = plans.encode_past(plan.past)
     for name, value in plan.standing.items():
@@ -291,9 +227,7 @@ def response_body(mutation: Mutation | None = None) -> bytes:
     return _mutated(response, response.response_body.response, mutation)
 
 
-def _mutated(
-    response: ext_proc_pb2.ProcessingResponse, common: ext_proc_pb2.CommonResponse, mutation: Mutation | None
-) -> bytes:
+def _mutated(response: _Response, common: ext_proc_pb2.CommonResponse, mutation: Mutation | None) -> bytes:
     if mutation is None:
         return response.SerializeToString()
     _set_headers(common.header_mutation, mutation.headers)
