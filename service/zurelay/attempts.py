@@ -16,7 +16,7 @@ from zurelay.model import Format
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import BEGAN, PAST, ROUTE, SSE
+from zurelay.relay_words import BEGAN, PAST, ROUTE, SSE
 from zurelay.wire import Head, Mutation
 from zurelay.worker import Worker
 
