@@ -53,7 +53,7 @@ explain
 ledger
 chat_stream messages_answer messages_body       one side's answer, made the other's
 messages_stream translated_stream
-exchange verdict
+exchange relay_words verdict
 attempt                                         states
 relay
 store                                           seams
@@ -77,7 +77,8 @@ stores
 telemetry
 simulate supervise recorder worker wire         what runs, and what it holds
 attempt_answers
-admission attempts relaying report log_service                        the processors
+admission planning attempts relaying report log_service                the processors
+handover
 ingress
 servicer
 cli_parts
@@ -111,7 +112,9 @@ UNTESTED = {
     "cli_parts.py": "tests/test_cli.py",
     "server.py": "a worker process: tests/e2e starts it",
     "servicer.py": "needs Envoy: tests/e2e",
+    "handover.py": "needs Envoy: tests/e2e",
     "ingress.py": "needs Envoy: tests/e2e",
+    "planning.py": "needs Envoy: tests/e2e",
     "attempts.py": "needs Envoy: tests/e2e",
     "attempt_answers.py": "needs Envoy: tests/e2e",
     "relaying.py": "needs Envoy: tests/e2e",

@@ -15,7 +15,7 @@ from zurelay.claims import Claims
 from zurelay.clock import WallClock
 from zurelay.loglines import LogLines
 from zurelay.recorder import LogRecorder
-from zurelay.relay import ATTEMPTS, ROUTE
+from zurelay.relay_words import ATTEMPTS, ROUTE
 from zurelay.store_sqlite import SqliteStore
 from zurelay.worker import Worker
 

@@ -9,7 +9,7 @@ from zurelay.errors import ZurelayError, error_body
 from zurelay.heard import Head
 from zurelay.model import Format
 from zurelay.plan import Attempt, Plan
-from zurelay.relay import PAST
+from zurelay.relay_words import PAST
 from zurelay.verdict import Verdict, unavailable
 from zurelay.wire import Mutation
 

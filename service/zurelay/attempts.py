@@ -17,7 +17,7 @@ from zurelay.jsonedit import Document
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan
 from zurelay.ports import Record
-from zurelay.relay import BEGAN, ROUTE, SSE
+from zurelay.relay_words import BEGAN, ROUTE, SSE
 from zurelay.verdict import Answered, Kind, Verdict, timed, unavailable
 from zurelay.wire import Mutation
 from zurelay.worker import Worker

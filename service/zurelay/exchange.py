@@ -102,6 +102,12 @@ def named(data: bytes) -> str:
     return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
+def is_cut(rest: Event) -> bool:
+    """Tell whether the stream stopped in the middle of this block, and not only before its blank line."""
+    data = (rest.data or b"").strip()
+    return not rest.whole and data != b"[DONE]" and chunk.read(data) is None
+
+
 class _Told(msgspec.Struct):
     """What an answer or an event of one may say of its usage; a Messages stream's head says it inside the message."""
 

@@ -7,53 +7,22 @@ end; time comes in with each event, in seconds of any steady clock. `deadline` s
 from __future__ import annotations
 
 import bisect
-import enum
 from collections.abc import Callable, Mapping
 
-import msgspec
-
-from zurelay import chunk, exchange, failure, sse
+from zurelay import exchange, failure, relay_words
 from zurelay.chat_stream import StreamError
 from zurelay.encoding import ContentDecoder
-from zurelay.errors import ZurelayError, error_body
+from zurelay.errors import ZurelayError
 from zurelay.exchange import AnswerStream
 from zurelay.families import TIME_PER_OUTPUT_CHUNK
-from zurelay.headers import EXPLAIN, request_ids
-from zurelay.model import Endpoint
 from zurelay.plan import Plan
+from zurelay.relay_words import ATTEMPTS, Outcome, Output, Times, answer_headers, early_headers
 from zurelay.sse import Decoder, Event, SseError
 from zurelay.usage import Usage
 
 _GAPS = TIME_PER_OUTPUT_CHUNK.bounds
 _MOST_UNNAMED = 3  # events after which no name of the model is looked for any more
 _MOST_EVENT = 16 << 20  # bytes of one event; a tool call's arguments may come whole
-
-
-class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream's times in seconds. `open_after` and `keepalive` None: never (x-zurelay-keepalive: off)."""
-
-    open_after: float | None
-    keepalive: float | None
-    total: float
-    idle: float
-
-
-class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes to the client: perhaps the head, then bytes, perhaps the end."""
-
-    status: int | None = None
-    headers: dict[str, str] = {}
-    data: bytes = b""
-    end: bool = False
-
-
-class Outcome(enum.Enum):
-    """How a relayed request ended."""
-
-    UNDER_WAY = "under_way"
-    ANSWERED = "answered"
-    REFUSED = "refused"
-    BROKEN = "broken"
 
 
 class Relay:
@@ -174,7 +143,7 @@ class Relay:
             return []
         self._heard = now
         if status >= 300 or "x-zurelay-model" not in headers:  # noqa: PLR2004  # RFC 9110, 15: no success
-            return self._fail(_cause(headers), now, headers.get(ATTEMPTS))
+            return self._fail(relay_words.cause(headers), now, headers.get(ATTEMPTS))
         self._head = headers
         self._flowing = True
         self._stream = self._make_stream(headers)
@@ -238,7 +207,7 @@ class Relay:
         out = bytearray()
         try:
             rest = self._decoder.flush()
-            if rest is not None and not _is_cut(rest):
+            if rest is not None and not exchange.is_cut(rest):
                 out += self._client_bytes(stream, rest)
             tail = stream.end() if clean or rest is None else None
             if tail:
@@ -272,69 +241,8 @@ class Relay:
         return Output(data=data, end=end)
 
     def _fail(self, error: ZurelayError, now: float, attempts: str | None = None) -> list[Output]:
-        body = error_body(error, self._plan.endpoint, self._plan.request_id)
         if self._opened:
             self.outcome = Outcome.BROKEN
-            event = None if self._plan.endpoint is Endpoint.CHAT else "error"
-            return [self._send(sse.encode(body, event), now, end=True)]
+            return [self._send(relay_words.error_event(self._plan, error), now, end=True)]
         self.outcome = Outcome.REFUSED
-        headers = {
-            "content-type": "application/json",
-            **request_ids(self._plan.endpoint, self._plan.request_id),
-            **self._plan.standing,
-            **error.headers(),
-        }
-        attempts = attempts or self._head.get(ATTEMPTS)
-        if attempts is not None:
-            headers[ATTEMPTS] = attempts
-        return [Output(status=error.status, headers=headers, data=body, end=True)]
-
-
-def answer_headers(plan: Plan, head: Mapping[str, str]) -> dict[str, str]:
-    """The client's headers of a stream that an attempt answers: ours, and SSE's."""
-    ours = {name: value for name, value in head.items() if name.startswith("x-zurelay-") and name not in _FOR_US}
-    return {
-        "content-type": SSE,
-        "cache-control": "no-cache",
-        **ours,
-        **plan.standing,
-        **request_ids(plan.endpoint, plan.request_id),
-    }
-
-
-def early_headers(plan: Plan) -> dict[str, str]:
-    """The client's headers of a stream that opens before its first token: only what is sure already (SPEC 8)."""
-    found: dict[str, str] = {}
-    models = plan.models
-    if len(models) == 1:
-        found["x-zurelay-model"] = models[0]
-    if all(model != plan.asked for model in models):
-        found["x-zurelay-routed-from"] = plan.asked
-    if plan.explained is not None:
-        found[EXPLAIN] = plan.explained
-    efforts = {attempt.shown_effort for attempt in plan.attempts}
-    if len(efforts) == 1 and (effort := efforts.pop()) is not None:
-        found["x-zurelay-reasoning-effort"] = effort
-    return answer_headers(plan, found)
-
-
-SSE = "text/event-stream; charset=utf-8"
-ATTEMPTS = "x-zurelay-attempts"
-ROUTE = "x-zurelay-route"  # the header in which an attempt that answers names its route
-FAILURE = "x-zurelay-failure"  # the header in which an attempt tells why all failed
-PAST = "x-zurelay-past"  # the header that tells which attempts were given up
-BEGAN = "x-zurelay-began"  # the header in which an attempt that answers tells when it began, in nanoseconds since 1970
-_FOR_US = frozenset({ROUTE, PAST, BEGAN})
-
-
-def _is_cut(rest: Event) -> bool:
-    """Tell whether the stream stopped in the middle of this block, and not only before its blank line."""
-    data = (rest.data or b"").strip()
-    return not rest.whole and data != b"[DONE]" and chunk.read(data) is None
-
-
-def _cause(headers: Mapping[str, str]) -> ZurelayError:
-    told = headers.get(FAILURE)
-    return (
-        failure.decode(told) if told else failure.of_local_reply(headers.get("retry-after"), tried=ATTEMPTS in headers)
-    )
+        return [relay_words.refused(self._plan, error, attempts or self._head.get(ATTEMPTS))]

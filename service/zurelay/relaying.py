@@ -19,7 +19,8 @@ from zurelay.model import Endpoint
 from zurelay.moments import Moments
 from zurelay.plan import Attempt, Plan, decode_past, encode
 from zurelay.ports import Record
-from zurelay.relay import ATTEMPTS, BEGAN, FAILURE, PAST, ROUTE, Outcome, Output, Relay, Times
+from zurelay.relay import Relay
+from zurelay.relay_words import ATTEMPTS, BEGAN, FAILURE, PAST, ROUTE, Outcome, Output, Times
 from zurelay.request import ChatRequest
 from zurelay.worker import Held, Worker
 
