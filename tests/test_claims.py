@@ -53,12 +53,25 @@ def test_a_judge_who_had_not_seen_the_announcement_is_seen(path: str, monkeypatc
     judge, other = Claims(path), Claims(path)
     put = judge._put  # the place between looking and writing
 
-    def late(mark: bytes, place: int, **_: object) -> bool:
+    def late(mark: bytes, place: int) -> bool:
         assert other.announce("req_1")
-        return put(mark, place, unless=(mark, mark))
+        return put(mark, place)
 
     monkeypatch.setattr(judge, "_put", late)
     assert judge.claim("req_1")
+    assert other.is_claimed("req_1")
+
+
+def test_an_announcement_that_was_on_its_way_writes_over_no_claim(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, other = Claims(path), Claims(path)
+    put = other._put
+
+    def late(mark: bytes, place: int) -> bool:
+        assert judge.claim("req_1")
+        return put(mark, place)
+
+    monkeypatch.setattr(other, "_put", late)
+    assert other.announce("req_1")
     assert other.is_claimed("req_1")
 
 
@@ -69,7 +82,7 @@ def test_many_are_remembered_before_the_oldest_is_forgotten(path: str) -> None:
 
 
 def test_of_a_full_bucket_the_oldest_goes(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "_BUCKETS", 1)
+    monkeypatch.setattr(claims, "_CLAIMED", 1)
     made = Claims(path)
     for name in NAMES[:9]:
         assert made.claim(name)
