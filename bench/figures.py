@@ -20,6 +20,8 @@ STREAMS = "streams"
 LARGE = "a request of 20 MB"
 MEMORY = "memory"
 START = "start"
+TRACING = "by tracing"
+UNTRACED, FEW_TRACED, ALL_TRACED = "no tracing", "a hundredth", "all"
 
 PACED, SATURATED, FLOODED = "2,000 a second", "saturated", "flooded"
 

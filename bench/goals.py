@@ -9,7 +9,9 @@ import msgspec
 
 from bench import figures
 from bench.figures import (
+    ALL_TRACED,
     ENVOY,
+    FEW_TRACED,
     FLOODED,
     LARGE,
     LITELLM,
@@ -20,6 +22,8 @@ from bench.figures import (
     SATURATED,
     START,
     STREAMS,
+    TRACING,
+    UNTRACED,
     WHOLE,
     ZURELAY,
     Figure,
@@ -142,6 +146,24 @@ GOALS = (
         name="sidecar, most memory by size of the request",
         unit="x",
         must=_under(6),
+    ),
+    Goal(
+        what="requests, all traced, by untraced",
+        title=TRACING,
+        name=_RATE,
+        unit="x",
+        must=_over(0.85),
+        target=ALL_TRACED,
+        other=UNTRACED,
+    ),
+    Goal(
+        what="requests, a hundredth traced, by untraced",
+        title=TRACING,
+        name=_RATE,
+        unit="x",
+        must=_over(0.97),
+        target=FEW_TRACED,
+        other=UNTRACED,
     ),
     Goal(what="first answer after the start", title=START, name="first answer", unit="s", must=_under(3)),
     Goal(what="a worker's imports", title=START, name="a worker's imports", unit="s", must=_under(0.5)),

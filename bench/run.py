@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from bench import flows, large, requests, servers, starting, targets, variants, wrk
+from bench import flows, large, requests, servers, starting, targets, telemetry, variants, wrk
 from bench.figures import ENVOY, PASSTHROUGH, ZURELAY, Figures
 from bench.goals import OPEN_STREAMS
 from bench.requests import Load
@@ -63,10 +63,11 @@ async def all_of(effort: Effort, directory: Path, found: Figures, log: Console) 
             _tell(await large.measure(started, effort.rounds, found), log)
         await starting.imports(effort.rounds, found)
         if load is not None:
-            log.print("workers, limits")
+            log.print("workers, limits, tracing")
             await variants.workers(load, direct, found)
             left_out = await variants.limits(load, direct, found)
             _tell([left_out] if left_out else [], log)
+            await telemetry.tracing(load, direct, found)
         log.print("stores")
         await variants.stores_alone(found)
 

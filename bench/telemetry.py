@@ -14,13 +14,11 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 
 from bench import variants
-from bench.figures import Figures
+from bench.figures import ALL_TRACED, FEW_TRACED, TRACING, UNTRACED, Figures
 from bench.requests import Load
 from bench.running import BenchError, Running, free_ports
 from bench.targets import Target
 
-TITLE = "by tracing"
-OFF, FEW, ALL = "no tracing", "a hundredth", "all"
 _PATIENCE = 20.0  # seconds for the collector to listen
 _ASK_EVERY = 0.05
 _COLLECTOR = """
@@ -41,14 +39,14 @@ threading.Event().wait()
 async def tracing(load: Load, stub: Target, figures: Figures) -> None:
     """Measure what tracing costs, by the share of requests that are traced."""
     async with _collector(load) as url:
-        await variants.compare(load, TITLE, stub, settings(url), figures)
+        await variants.compare(load, TRACING, stub, settings(url), figures)
 
 
 def settings(collector: str) -> dict[str, Mapping[str, object]]:
     """Give what the gateways differ in."""
-    return {OFF: {}} | {
-        name: {"telemetry": {"otlp": collector, "sample": sample}} for name, sample in ((FEW, 0.01), (ALL, 1.0))
-    }
+    shares = {FEW_TRACED: 0.01, ALL_TRACED: 1.0}
+    traced = {name: {"telemetry": {"otlp": collector, "sample": share}} for name, share in shares.items()}
+    return {UNTRACED: {}, **traced}
 
 
 @contextlib.asynccontextmanager
