@@ -76,20 +76,7 @@ def of_refusal(refusal: Refusal, scene: Scene, rule: Rule) -> list[Span]:
     if refusal.asked:
         told["zurelay.model.asked"] = refusal.asked
     told[semconv.ERROR_TYPE] = refusal.code
-    found.append(
-        Span(
-            trace=trace.id,
-            id=scene.fresh(),
-            parent=trace.server,
-            name="decide",
-            kind=INTERNAL,
-            start=refusal.began,
-            end=refusal.ended,
-            attributes=told,
-            error=refusal.code,
-            state=trace.state,
-        )
-    )
+    found.append(_decide(trace, scene, (refusal.began, refusal.ended), told, refusal.code))
     return found
 
 
@@ -159,15 +146,23 @@ def _decision(record: Record, trace: Trace, scene: Scene) -> Span:
         told["zurelay.score"] = plan.score
     if plan.effort_asked:
         told["zurelay.effort.asked"] = plan.effort_asked
+    return _decide(trace, scene, (plan.began, plan.decided), told)
+
+
+def _decide(
+    trace: Trace, scene: Scene, during: tuple[int, int], told: dict[str, Value], error: str | None = None
+) -> Span:
+    start, end = during
     return Span(
         trace=trace.id,
         id=scene.fresh(),
         parent=trace.server,
         name="decide",
         kind=INTERNAL,
-        start=plan.began,
-        end=plan.decided,
+        start=start,
+        end=end,
         attributes=told,
+        error=error,
         state=trace.state,
     )
 

@@ -16,9 +16,15 @@ ANSWERS = {
 }
 
 
+@pytest.fixture(name="asked")
+def _asked() -> list[tuple[str, str]]:
+    return []
+
+
 @pytest.fixture(name="socket")
-async def _socket(tmp_path: Path) -> AsyncIterator[str]:
+async def _socket(tmp_path: Path, asked: list[tuple[str, str]]) -> AsyncIterator[str]:
     async def answer(request: http1.Request, reply: http1.Reply) -> None:
+        asked.append((request.method, request.target))
         body = ANSWERS.get((request.method, request.target))
         reply.whole(200 if body else 405, (), (body or "use POST").encode())
 
@@ -37,8 +43,9 @@ async def test_metrics_come_as_they_are(socket: str) -> None:
     assert await Admin(socket).metrics() == "envoy_x 1\n"
 
 
-async def test_draining_is_asked_for(socket: str) -> None:
+async def test_draining_is_asked_for(socket: str, asked: list[tuple[str, str]]) -> None:
     await Admin(socket).drain()
+    assert [("POST", "/drain_listeners?graceful&inboundonly")] == asked
 
 
 async def test_a_refusal_says_what_envoy_said(socket: str) -> None:
