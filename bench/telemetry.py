@@ -13,6 +13,8 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 
+import msgspec
+
 from bench import variants
 from bench.figures import ALL_TRACED, FEW_TRACED, TRACING, UNTRACED, Figures
 from bench.requests import Load
@@ -21,6 +23,7 @@ from bench.targets import Target
 
 _PATIENCE = 20.0  # seconds for the collector to listen
 _ASK_EVERY = 0.05
+_FINER, _STARTS = 3, 3
 _COLLECTOR = """
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
@@ -37,9 +40,15 @@ threading.Event().wait()
 
 
 async def tracing(load: Load, stub: Target, figures: Figures) -> None:
-    """Measure what tracing costs, by the share of requests that are traced."""
+    """Measure what tracing costs, by the share of requests that are traced.
+
+    It is a matter of a few per cent: many short rounds tell more than few long ones. And as where things lie in memory
+    makes a gateway some per cent faster or slower, they are started several times.
+    """
+    finer = msgspec.structs.replace(load, rounds=_FINER * load.rounds, seconds=1)
     async with _collector(load) as url:
-        await variants.compare(load, TRACING, stub, settings(url), figures)
+        for _ in range(_STARTS):
+            await variants.compare(finer, TRACING, stub, settings(url), figures)
 
 
 def settings(collector: str) -> dict[str, Mapping[str, object]]:

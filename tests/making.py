@@ -145,6 +145,9 @@ class Silent:
     def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
         pass
 
+    def may_keep(self, trace: Trace) -> bool:
+        return trace.kept
+
     def decided(self, plan: Plan, took: float) -> None:
         pass
 

@@ -26,7 +26,8 @@ def record(**facts: Any) -> Record:
 
 def of(given: Record) -> dict[str, Value]:
     (only,) = tried(given)
-    return attributes.of(given, only, Place("ONE", "one.test", 443))
+    common = attributes.common(given, only, Place("ONE", "one.test", 443))
+    return {**common.attributes, **attributes.own(given, only)}
 
 
 def test_an_attempt_says_all_that_is_known_of_its_end() -> None:

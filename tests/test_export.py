@@ -38,7 +38,7 @@ def span(number: int = 0, **attributes: Any) -> bytes:
             kind=otlp.CLIENT,
             start=1,
             end=2,
-            attributes=attributes,
+            own=attributes,
         )
     )
 

@@ -66,6 +66,11 @@ def test_what_envoys_router_reads_goes_later() -> None:
     assert {} == headers.to_provider({":path": "/", "host": "x", "x-forwarded-proto": "https"})
 
 
+def test_envoys_word_of_its_span_goes_later_as_no_client_has_written_it() -> None:
+    assert [] == headers.kept_from_provider([headers.SPAN])
+    assert {} == headers.to_provider({headers.SPAN: "x"})
+
+
 def test_values_pass_as_they_are() -> None:
     sent = {"user-agent": "OpenAI/Python 3.57.0", "anthropic-beta": "a,b", "cookie": "c"}
     assert {"user-agent": "OpenAI/Python 3.57.0", "anthropic-beta": "a,b"} == headers.to_provider(sent)

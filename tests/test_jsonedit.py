@@ -56,6 +56,11 @@ def test_null_counts_as_left_out(name: str) -> None:
     assert document.value(name, int) is None
 
 
+def test_names_that_are_keys_are_found_among_others_null_ones_too() -> None:
+    document = Document.parse(b'{"b": 1, "a": null, "c": 2}')
+    assert ["a", "b"] == document.among(("a", "x", "b"))
+
+
 def test_an_empty_object_has_no_names() -> None:
     assert Document.parse(b" { } ").names == ()
 

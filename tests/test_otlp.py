@@ -35,7 +35,7 @@ def made(**facts: Any) -> Span:
             "kind": otlp.CLIENT,
             "start": 1,
             "end": 2,
-            "attributes": {},
+            "own": {},
             **facts,
         }
     )
@@ -59,7 +59,7 @@ def test_a_varint_is_read_back(number: int) -> None:
 
 @given(ATTRIBUTES, TEXTS, TIMES, TIMES, st.sampled_from([otlp.INTERNAL, otlp.SERVER, otlp.CLIENT]))
 def test_a_span_is_read_back_whole(attributes: dict[str, Any], name: str, start: int, end: int, kind: int) -> None:
-    given_ = made(name=name, attributes=attributes, start=start, end=end, kind=kind, state="a=b")
+    given_ = made(name=name, own=attributes, start=start, end=end, kind=kind, state="a=b")
     (resource,) = read_spans(given_).resource_spans
     assert {"service.name": "zurelay"} == values(resource.resource.attributes)
     (scope,) = resource.scope_spans
@@ -69,6 +69,15 @@ def test_a_span_is_read_back_whole(attributes: dict[str, Any], name: str, start:
     assert (name, kind, start, end) == (span.name, span.kind, span.start_time_unix_nano, span.end_time_unix_nano)
     assert plain(attributes) == values(span.attributes)
     assert ("a=b", 0) == (span.trace_state, span.status.code)
+
+
+@given(ATTRIBUTES, ATTRIBUTES)
+def test_what_spans_have_in_common_is_read_back_with_their_own(common: dict[str, Any], own: dict[str, Any]) -> None:
+    given_ = made(common=otlp.written({f"c.{name}": value for name, value in common.items()}), own=own)
+    (resource,) = read_spans(given_).resource_spans
+    (span,) = resource.scope_spans[0].spans
+    assert plain(dict(given_.attributes)) == values(span.attributes)
+    assert len(common) + len(own) == len(span.attributes)
 
 
 def test_a_root_has_no_parent_and_several_spans_stand_in_one_request() -> None:
@@ -92,7 +101,7 @@ def test_an_error_without_words_is_an_error() -> None:
 
 
 def test_half_a_character_does_not_break_a_span() -> None:
-    (resource,) = read_spans(made(name="\ud800", attributes={"a": "\udc80"})).resource_spans
+    (resource,) = read_spans(made(name="\ud800", own={"a": "\udc80"})).resource_spans
     assert {"a": "?"} == values(resource.scope_spans[0].spans[0].attributes)
 
 

@@ -97,9 +97,10 @@ def test_errors_have_the_shape_of_the_paths_api(path: str, expected: Endpoint) -
     [
         ("POST", "/v1/messages?key=secret", "POST /v1/messages"),
         ("GET", "/v1/models", "GET /v1/models"),
-        ("GET", "/v1/models/some", "GET other"),
-        ("POST", "/wp-login.php", "POST other"),
-        ("MAKEUP", "/v1/messages", "HTTP /v1/messages"),
+        ("GET", "/v1/models/some/thing?x", "GET /v1/models/{model}"),
+        ("GET", "/v1/messages", "HTTP"),
+        ("POST", "/wp-login.php", "HTTP"),
+        ("MAKEUP", "/v1/messages", "HTTP"),
     ],
 )
 def test_few_names_are_given_to_what_is_asked(method: str, path: str, expected: str) -> None:

@@ -159,6 +159,33 @@ def test_spans_are_made_later_than_the_answer(receiver: Receiver) -> None:
     assert 4 == len(receiver.spans)
 
 
+def test_at_the_end_spans_that_wait_are_made_at_once(receiver: Receiver) -> None:
+    log = Log(later=lambda _: None)
+    log.configure(receiver)
+    log.recorder.finished(record(Trace(id=TRACE, server=SPAN, kept=True)))
+    log.recorder.send_waiting()
+    log.close()
+    assert 2 == len(receiver.spans)
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept", "expected"),
+    [
+        (frozenset(), False, False),
+        (frozenset(), True, True),
+        (frozenset({Keep.ERRORS}), False, True),
+        (frozenset({Keep.FALLBACKS}), False, True),
+    ],
+)
+def test_a_request_may_come_to_have_spans_where_its_trace_or_a_rule_keeps_it(
+    receiver: Receiver, keep: frozenset[Keep], kept: bool, expected: bool
+) -> None:
+    log = Log()
+    log.configure(receiver, keep=keep)
+    assert expected == log.recorder.may_keep(Trace(id=TRACE, server=SPAN, kept=kept))
+    log.close()
+
+
 def test_log_lines_are_sent_where_that_is_wanted(receiver: Receiver) -> None:
     log = Log()
     log.configure(receiver, logs=True)

@@ -223,7 +223,7 @@ def test_a_refused_request_is_a_decision_alone() -> None:
 @pytest.mark.parametrize(("status", "error"), [(403, None), (503, "")])
 def test_a_refused_request_that_a_rule_keeps_is_whole(status: int, error: str | None) -> None:
     server, decision = spans.of_refusal(refusal(trace=UNKEPT, status=status), scene(), ERRORS)
-    assert ("GET other", "GET", "/v1/models/x") == (
+    assert ("GET /v1/models/{model}", "GET", "/v1/models/x") == (
         server.name,
         server.attributes["http.request.method"],
         server.attributes["url.path"],

@@ -23,7 +23,7 @@ def _receiver() -> Iterator[Receiver]:
 
 
 def span() -> bytes:
-    return otlp.span(otlp.Span(trace="1" * 32, id="1" * 16, parent="", name="s", kind=1, start=1, end=2, attributes={}))
+    return otlp.span(otlp.Span(trace="1" * 32, id="1" * 16, parent="", name="s", kind=1, start=1, end=2, own={}))
 
 
 def test_nothing_is_sent_where_nobody_says_where() -> None:

@@ -10,7 +10,8 @@ from zurelay import trace_context
 from zurelay.trace_context import Context, Sampling, Trace
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-FRESH = ("f" * 32, "e" * 16)
+NEW_TRACE, NEW_SPAN = "f" * 32, "e" * 16
+
 KEEP_ALL, KEEP_NONE = Sampling(ratio=1.0), Sampling(ratio=0.0)
 HEX = st.text("0123456789abcdef", min_size=1)
 
@@ -96,27 +97,37 @@ def test_a_larger_share_keeps_all_that_a_smaller_one_does(ratio: float, traces: 
         assert Sampling(ratio=ratio / 2).keeps(trace, None) <= Sampling(ratio=ratio).keeps(trace, None)
 
 
+def fresh(size: int) -> str:
+    return {16: NEW_TRACE, 8: NEW_SPAN}[size]
+
+
 def test_the_span_is_envoys_where_it_made_one() -> None:
     sent = Context(trace=TRACE, span=SPAN, sampled=True, state="a=b")
-    found = trace_context.began(f"{TRACE}-{'1' * 16}", sent, KEEP_NONE, FRESH)
+    found = trace_context.began(f"{TRACE}-{'1' * 16}", sent, KEEP_NONE, fresh)
     assert Trace(id=TRACE, server="1" * 16, parent=SPAN, state="a=b", kept=True) == found
 
 
 def test_a_trace_that_envoy_began_anew_has_no_parent() -> None:
     sent = Context(trace=TRACE, span=SPAN, sampled=True)
-    found = trace_context.began(f"{'2' * 32}-{'1' * 16}", sent, KEEP_NONE, FRESH)
+    found = trace_context.began(f"{'2' * 32}-{'1' * 16}", sent, KEEP_NONE, fresh)
     assert Trace(id="2" * 32, server="1" * 16) == found
 
 
 @pytest.mark.parametrize("marked", ["", "-", "x-y", TRACE])
 def test_where_envoy_made_no_span_it_is_ours(marked: str) -> None:
     sent = Context(trace=TRACE, span=SPAN, sampled=False)
-    assert trace_context.began(marked, sent, KEEP_ALL, FRESH) == Trace(
-        id=TRACE, server=FRESH[1], parent=SPAN, kept=False, ours=True
+    assert trace_context.began(marked, sent, KEEP_ALL, fresh) == Trace(
+        id=TRACE, server=NEW_SPAN, parent=SPAN, kept=False, ours=True
     )
-    assert trace_context.began(marked, None, KEEP_ALL, FRESH) == Trace(
-        id=FRESH[0], server=FRESH[1], kept=True, ours=True
+    assert trace_context.began(marked, None, KEEP_ALL, fresh) == Trace(
+        id=NEW_TRACE, server=NEW_SPAN, kept=True, ours=True
     )
+
+
+@pytest.mark.parametrize("marked", ["", f"{TRACE}-{'1' * 16}"])
+def test_the_relay_has_a_span_of_its_own(marked: str) -> None:
+    assert NEW_SPAN == trace_context.began(marked, None, KEEP_ALL, fresh, relayed=True).relay
+    assert "" == trace_context.began(marked, None, KEEP_ALL, fresh).relay
 
 
 def test_attempts_stand_below_the_relay_of_a_stream_else_below_the_server_span() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 
 from zurelay import semconv
 from zurelay.model import Endpoint
 from zurelay.moments import seconds
-from zurelay.otlp import Value
+from zurelay.otlp import Value, Written, written
 from zurelay.plan import Attempt, Plan, routed_from
 from zurelay.ports import Record
 from zurelay.tried import Tried
@@ -29,26 +31,69 @@ class Place(msgspec.Struct, frozen=True):
     port: int
 
 
-def of(record: Record, one: Tried, place: Place) -> dict[str, Value]:
-    """Give the attributes of one attempt of a request that is over; `place` is its provider's."""
-    plan, attempt = record.plan, one.attempt
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """What the attempts of many requests have in common."""
+
+    operation: str
+    upstream: str
+    cluster: str
+    provider: str
+    model: str
+    stream: bool
+    came_from: str | None
+    category: str
+    effort: str | None
+    status: int
+
+
+@functools.lru_cache(1_024)
+def _of_route(route: Route, place: Place) -> Written:
+    """Write what the attempts of many requests have in common; one by one they would cost as much as the rest."""
     told: dict[str, Value] = {
-        semconv.OPERATION: operation(plan),
+        semconv.OPERATION: route.operation,
         semconv.PROVIDER: place.name,
-        semconv.REQUEST_MODEL: attempt.upstream,
+        semconv.REQUEST_MODEL: route.upstream,
         semconv.SERVER_ADDRESS: place.address,
         semconv.SERVER_PORT: place.port,
-        "zurelay.attempt.number": one.number,
-        "zurelay.route": attempt.cluster,
-        "zurelay.provider": attempt.provider,
-        "zurelay.model": attempt.model,
+        "zurelay.route": route.cluster,
+        "zurelay.provider": route.provider,
+        "zurelay.model": route.model,
     }
-    if plan.stream:
+    if route.stream:
         told[semconv.REQUEST_STREAM] = True
-    _add_parameters(told, plan, attempt)
-    _add_choice(told, record, attempt)
-    if one.status:
-        told[semconv.STATUS_CODE] = one.status
+    if route.came_from is not None:
+        told["zurelay.routed_from"] = route.came_from
+    if route.category:
+        told["zurelay.category"] = route.category
+    if route.effort is not None:
+        told["zurelay.effort.applied"] = route.effort
+    if route.status:
+        told[semconv.STATUS_CODE] = route.status
+    return written(told)
+
+
+def common(record: Record, one: Tried, place: Place) -> Written:
+    """Give what an attempt has in common with those of other requests; `place` is its provider's."""
+    plan, attempt = record.plan, one.attempt
+    route = Route(
+        operation(plan),
+        attempt.upstream,
+        attempt.cluster,
+        attempt.provider,
+        attempt.model,
+        plan.stream,
+        routed_from(plan, attempt),
+        plan.category,
+        attempt.shown_effort,
+        one.status,
+    )
+    return _of_route(route, place)
+
+
+def own(record: Record, one: Tried) -> dict[str, Value]:
+    """Give what else there is to say of one attempt of a request that is over."""
+    told: dict[str, Value] = {"zurelay.attempt.number": one.number}
+    _add_parameters(told, record.plan, one.attempt)
     if one.error:
         told[semconv.ERROR_TYPE] = one.error
     if one.reason:
@@ -76,17 +121,8 @@ _PARAMETERS = {
 
 def _add_parameters(told: dict[str, Value], plan: Plan, attempt: Attempt) -> None:
     """Add what the client chose, unless this attempt's model isn't sent it."""
-    told |= {_PARAMETERS[field]: value for field, value in plan.parameters.items() if field not in attempt.drop}
-
-
-def _add_choice(told: dict[str, Value], record: Record, attempt: Attempt) -> None:
-    came_from = routed_from(record.plan, attempt)
-    if came_from is not None:
-        told["zurelay.routed_from"] = came_from
-    if record.plan.category:
-        told["zurelay.category"] = record.plan.category
-    if attempt.shown_effort is not None:
-        told["zurelay.effort.applied"] = attempt.shown_effort
+    if plan.parameters:
+        told |= {_PARAMETERS[field]: value for field, value in plan.parameters.items() if field not in attempt.drop}
 
 
 def _add_end(told: dict[str, Value], record: Record, one: Tried) -> None:

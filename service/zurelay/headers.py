@@ -19,7 +19,8 @@ _TO_PROVIDER = frozenset(
     }
 )
 _TO_PROVIDER_PREFIX = "x-stainless-"
-_ROUTER_READS = frozenset({"host", "x-forwarded-proto"})
+SPAN = "x-zurelay-span"  # Envoy tells the sidecar of its span in it: TRACE-SPAN, or - for none
+_GO_LATER = frozenset({"host", "x-forwarded-proto", SPAN})
 _PROVIDER_KEEPS = frozenset({"content-type", "content-length", "transfer-encoding", "date"})
 
 ANTHROPIC_VERSION = "anthropic-version"
@@ -51,8 +52,9 @@ def kept_from_provider(names: Iterable[str]) -> list[str]:
     """List the client's headers that must go before the request leaves us.
 
     What Envoy's router reads stays, and goes at the provider's cluster: without x-forwarded-proto it finds no route.
+    So does what every traced request has: here it would be one more mutation of each.
     """
-    return [name for name in names if not (name.startswith(":") or name in _ROUTER_READS or passes_to_provider(name))]
+    return [name for name in names if not (name.startswith(":") or name in _GO_LATER or passes_to_provider(name))]
 
 
 def kept_from_client(names: Iterable[str]) -> list[str]:

@@ -112,7 +112,7 @@ class Ingress:
     def _trace(self, *, stream: bool = False) -> Trace | None:
         found = self._head.headers
         sent = trace_context.parse(found.get("traceparent"), found.get("tracestate"))
-        return self._worker.recorder.trace(found.get(envoy.SPAN, ""), sent, stream=stream)
+        return self._worker.recorder.trace(found.get(headers.SPAN, ""), sent, stream=stream)
 
     async def _answer(self, head: Head) -> None:
         path = head.headers.get(":path", "/")
@@ -190,7 +190,7 @@ class Ingress:
             began=self._began,
             decided=now,
             trace=trace,
-            parameters=request.parameters if trace is not None else {},
+            parameters=request.parameters if trace is not None and self._worker.recorder.may_keep(trace) else {},
             client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar, cast
 
 import msgspec
@@ -107,6 +107,10 @@ class Document:
     def names(self) -> tuple[str, ...]:
         """The keys in order, each as often as it stands."""
         return tuple(key.name for key, _ in self._members)
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Give those of `names` that are keys."""
+        return [name for name in names if name in self._values]
 
     def raw(self, name: str) -> bytes | None:
         """Give a value's bytes, the last of repeats, without white space around; None when it is absent or null."""

@@ -94,12 +94,31 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     attributes: dict[str, Value] = {}
 
 
+_OF_SPAN = b"\x4a"
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """Attributes that many spans have, as bytes; `written` makes it."""
+
+    attributes: Attributes = {}
+    data: bytes = b""
+
+
+def written(given: Attributes) -> Written:
+    """Write attributes once, for all the spans that have them."""
+    return Written(given, attributes(_OF_SPAN, given))
+
+
+_NOTHING = Written()
 INTERNAL, SERVER, CLIENT = 1, 2, 3  # SpanKind
 ERROR = 2  # StatusCode
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One span. Ids are hexadecimal, times nanoseconds since 1970; `error` is what went wrong, None if nothing did."""
+    """One span. Ids are hexadecimal, times nanoseconds since 1970; `error` is what went wrong, None if nothing did.
+
+    `common` are attributes that other spans have too, `own` are its alone.
+    """
 
     trace: str
     id: str
@@ -108,10 +127,16 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: int
     start: int
     end: int
-    attributes: Attributes
+    own: Attributes
+    common: Written = _NOTHING
     events: tuple[Event, ...] = ()
     error: str | None = None
     state: str = ""
+
+    @property
+    def attributes(self) -> Attributes:
+        """All that it says."""
+        return {**self.common.attributes, **self.own}
 
 
 def span(given: Span) -> bytes:
@@ -127,7 +152,8 @@ def span(given: Span) -> bytes:
         b"\x30" + _SMALL[given.kind],
         b"\x39" + _fixed64(given.start),
         b"\x41" + _fixed64(given.end),
-        attributes(b"\x4a", given.attributes),
+        given.common.data,
+        attributes(_OF_SPAN, given.own),
     ]
     for event in given.events:
         told = (

@@ -34,11 +34,8 @@ _FIXED = {
     "/v1/messages/count_tokens": Page.COUNT_TOKENS,
     "/v1/models": Page.MODELS,
 }
-_OTHER = "other"
 _MODEL_PREFIX = "/v1/models/"
 _POST = ("POST",)
-# RFC 9110, 9.3; others are HTTP (https://opentelemetry.io/docs/specs/semconv/http/http-spans/, name)
-_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
 _METHODS = {
     Page.CHAT: _POST,
     Page.MESSAGES: _POST,
@@ -46,6 +43,16 @@ _METHODS = {
     Page.MODELS: ("GET", "HEAD"),
     Page.MODEL: ("GET", "HEAD"),
 }
+
+OPERATIONS = (
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/messages"),
+    ("POST", "/v1/messages/count_tokens"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/{model}"),
+)
+"""What clients do here, the frequent first; what is in braces may be anything."""
+OTHER = "HTTP"  # https://opentelemetry.io/docs/specs/semconv/http/http-spans/#name
 
 
 def shape(path: str) -> Endpoint:
@@ -59,9 +66,11 @@ def bare(path: str) -> str:
 
 
 def operation(method: str, path: str) -> str:
-    """Name a request by its method and path, where those are known: so there are few names."""
-    shown = method if method in _KNOWN_METHODS else "HTTP"
-    return f"{shown} {bare(path) if bare(path) in _FIXED else _OTHER}"
+    """Name a request by its method and path, where it is one of `OPERATIONS`: so there are few names."""
+    named = bare(path)
+    if named.startswith(_MODEL_PREFIX):
+        named = f"{_MODEL_PREFIX}{{model}}"
+    return f"{method} {named}" if (method, named) in OPERATIONS else OTHER
 
 
 def target(method: str, path: str) -> Target:

@@ -77,6 +77,9 @@ class Recorder(Protocol):
     def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
         """Begin the trace of a request, as `trace_context.began` says; None where nothing is traced."""
 
+    def may_keep(self, trace: Trace) -> bool:
+        """Tell whether a request that is under way may come to have spans."""
+
     def decided(self, plan: Plan, took: float) -> None:
         """Take note of a plan; `took` is the sidecar's time for it in seconds."""
 

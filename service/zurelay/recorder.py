@@ -21,13 +21,13 @@ from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
 from zurelay.spans import Rule, Scene
 from zurelay.tally import Sample, Tally
-from zurelay.trace_context import Context, Trace, began
+from zurelay.trace_context import Context, Sampling, Trace, began
 
 if TYPE_CHECKING:
     from zurelay.export import Exporter  # with gRPC, which takes longer to load than all the rest
 
 Later = Callable[[Callable[[], None]], object]
-"""Does something a moment later, once what is under way has been answered."""
+"""Does something a moment later: what has gathered by then is made in one go, which takes a third of the time."""
 
 
 def _at_once(do: Callable[[], None]) -> None:
@@ -36,6 +36,7 @@ def _at_once(do: Callable[[], None]) -> None:
 
 _NOWHERE = Place("", "", 0)
 _MOST_REASONS, _LONGEST_REASON = 128, 64  # as many choices as chat completions have at most
+_SPAN_BYTES = 8
 _INFO, _WARN = 9, 13  # severity numbers
 
 
@@ -47,8 +48,9 @@ class LogRecorder:
         self._lines = lines
         self._later = later
         self._exporter: Exporter | None = None
+        self._sampling: Sampling | None = None
         self._places: dict[str, Place] = {}
-        self._scene = Scene(lambda name: self._places.get(name, _NOWHERE), _fresh_span)
+        self._scene = Scene(lambda name: self._places.get(name, _NOWHERE), lambda: _fresh(_SPAN_BYTES))
         self._rule = Rule()
         self._waiting: list[Callable[[], list[Span]]] = []
 
@@ -58,6 +60,8 @@ class LogRecorder:
             for signal, dropped in self._exporter.dropped.items():
                 self.tally.add(families.TELEMETRY_DROPPED, (signal.value,), dropped)
         self._exporter = exporter
+        traces = exporter is not None and exporter.sends(Signal.TRACES)
+        self._sampling = exporter.export.sampling if exporter is not None and traces else None
         keep = settings.telemetry.keep
         self._rule = Rule(errors=Keep.ERRORS in keep, fallbacks=Keep.FALLBACKS in keep)
         for name, provider in settings.providers.items():  # those that went have attempts under way
@@ -75,11 +79,13 @@ class LogRecorder:
 
     def trace(self, marked: str, sent: Context | None, *, stream: bool = False) -> Trace | None:
         """Begin the trace of a request, as `trace_context.began` says; None where nothing is traced."""
-        exporter = self._exporter
-        if exporter is None or not exporter.sends(Signal.TRACES):
+        if self._sampling is None:
             return None
-        found = began(marked, sent, exporter.export.sampling, (_fresh_trace(), _fresh_span()))
-        return msgspec.structs.replace(found, relay=_fresh_span()) if stream else found
+        return began(marked, sent, self._sampling, _fresh, relayed=stream)
+
+    def may_keep(self, trace: Trace) -> bool:
+        """Tell whether a request that is under way may come to have spans."""
+        return trace.kept or self._rule.errors or self._rule.fallbacks
 
     def decided(self, plan: Plan, took: float) -> None:
         """Take note of a plan; `took` is the sidecar's time for it in seconds."""
@@ -131,12 +137,13 @@ class LogRecorder:
             exporter.add(Signal.LOGS, [otlp.log(record)])
 
     def _send(self, make: Callable[[], list[Span]]) -> None:
-        """Make spans and send them once the answer is on its way: it should not wait for them."""
+        """Make spans and send them, but later: no answer should wait for them."""
         self._waiting.append(make)
         if len(self._waiting) == 1:
-            self._later(self._send_waiting)
+            self._later(self.send_waiting)
 
-    def _send_waiting(self) -> None:
+    def send_waiting(self) -> None:
+        """Make the spans that wait, and send them."""
         waiting, self._waiting = self._waiting, []
         if self._exporter is not None:
             self._exporter.add(Signal.TRACES, [otlp.span(span) for make in waiting for span in make()])
@@ -153,9 +160,5 @@ def _bounded(record: Record) -> Record:
     return msgspec.structs.replace(record, finish_reasons=tuple(one[:_LONGEST_REASON] for one in told[:_MOST_REASONS]))
 
 
-def _fresh_trace() -> str:
-    return f"{_random.getrandbits(128) or 1:032x}"
-
-
-def _fresh_span() -> str:
-    return f"{_random.getrandbits(64) or 1:016x}"
+def _fresh(size: int) -> str:
+    return f"{_random.getrandbits(8 * size) or 1:0{2 * size}x}"

@@ -126,7 +126,7 @@ class ChatRequest:
     def parameters(self) -> dict[str, int | float]:
         """The numbers that say how to sample, by their fields; what is no number there is the provider's to refuse."""
         found = {}
-        for field in _PARAMETERS:
+        for field in self.document.among(_PARAMETERS):
             raw = self.document.raw(field)
             if raw is None:
                 continue

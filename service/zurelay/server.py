@@ -43,6 +43,8 @@ _log = logging.getLogger("zurelay")
 
 _SIGNALS = frozenset({Signal.TRACES, Signal.LOGS})  # metrics are the supervisor's to send: it has those of all workers
 _LAST_LINES = 1.0  # seconds that log lines may take at the end
+_GATHER = 0.01  # seconds that requests which are over wait for others, before spans are made of them
+_GARBAGE = 10_000  # objects between two looks for garbage: at the default, 700, they take 2 % of the worker's time
 _BUDGETS = 15.0  # seconds between two looks at what is left of budgets
 
 
@@ -95,6 +97,7 @@ class WorkerServer:
         if self._server is not None:
             await self._server.stop()
         await _close(self._store)
+        self._recorder.send_waiting()
         await asyncio.to_thread(self._sending.close)
 
     async def _obey(self, command: Command) -> Reply:
@@ -135,6 +138,7 @@ class WorkerServer:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_GARBAGE)
         if old is not self._store:
             await _close(old)
         await self._listen(envoy.message_limit(found.limits))
@@ -223,7 +227,7 @@ def main(address: str, egress: str, egress_token: str, workers: int, ends: str) 
     """Run one worker in this process; `ends` is the file of the claims, which all workers share."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     lines = LogLines(sys.stderr.buffer)
-    recorder = LogRecorder(lines, lambda do: asyncio.get_running_loop().call_soon(do))
+    recorder = LogRecorder(lines, lambda do: asyncio.get_running_loop().call_later(_GATHER, do))
     worker = Worker(egress=egress, egress_token=egress_token, workers=workers, recorder=recorder, ends=Claims(ends))
     asyncio.run(WorkerServer(address, worker, recorder).run())
     lines.wait_until_written(_LAST_LINES)

@@ -6,6 +6,7 @@ below the relay of a stream, else below the server span. Nothing here grows with
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from zurelay import attributes, semconv
 from zurelay.attributes import Place, operation
 from zurelay.model import Endpoint
-from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value
+from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value, Written, written
 from zurelay.paths import operation as operation_of
 from zurelay.ports import Record, Refusal
 from zurelay.settlement import ANSWERED, CLIENT_LEFT
@@ -72,21 +73,25 @@ def of_refusal(refusal: Refusal, scene: Scene, rule: Rule) -> list[Span]:
     found = []
     if trace.ours or not trace.kept:
         found.append(_refused_server(refusal, trace))
-    told = _known(refusal.request_id, refusal.key, refusal.workload)
-    if refusal.asked:
-        told["zurelay.model.asked"] = refusal.asked
-    told[semconv.ERROR_TYPE] = refusal.code
-    found.append(_decide(trace, scene, (refusal.began, refusal.ended), told, refusal.code))
+    asked = _asked(refusal.key, refusal.workload, refusal.asked)
+    told: dict[str, Value] = {"zurelay.request_id": refusal.request_id, semconv.ERROR_TYPE: refusal.code}
+    found.append(_decide(trace, scene, (refusal.began, refusal.ended), (asked, told), refusal.code))
     return found
 
 
-def _known(request_id: str, key: str | None, workload: str) -> dict[str, Value]:
-    found: dict[str, Value] = {"zurelay.request_id": request_id}
+@functools.lru_cache(1_024)
+def _asked(key: str | None, workload: str, asked: str, planned: tuple[str, ...] = ()) -> Written:
+    """Write what many requests have in common: who asks for what, and gets which plan."""
+    told: dict[str, Value] = {}
     if key:
-        found["zurelay.key"] = key
+        told["zurelay.key"] = key
     if workload:
-        found["zurelay.workload"] = workload
-    return found
+        told["zurelay.workload"] = workload
+    if asked:
+        told["zurelay.model.asked"] = asked
+    if planned:
+        told["zurelay.plan"] = planned
+    return written(told)
 
 
 def _server(record: Record, trace: Trace) -> Span:
@@ -107,7 +112,7 @@ def _server(record: Record, trace: Trace) -> Span:
         kind=SERVER,
         start=plan.began,
         end=record.moments.ended,
-        attributes=told,
+        own=told,
         error="" if failed else None,
         state=trace.state,
     )
@@ -129,7 +134,7 @@ def _refused_server(refusal: Refusal, trace: Trace) -> Span:
         kind=SERVER,
         start=refusal.began,
         end=refusal.ended,
-        attributes=told,
+        own=told,
         # https://opentelemetry.io/docs/specs/semconv/http/http-spans/: a server's 4xx is the client's mistake.
         error="" if refusal.status >= _SERVER_FAULT else None,
         state=trace.state,
@@ -138,21 +143,25 @@ def _refused_server(refusal: Refusal, trace: Trace) -> Span:
 
 def _decision(record: Record, trace: Trace, scene: Scene) -> Span:
     plan = record.plan
-    told = _known(plan.request_id, plan.key, plan.workload)
-    told["zurelay.model.asked"] = plan.asked
-    told["zurelay.plan"] = tuple(plan.clusters)
+    asked = _asked(plan.key, plan.workload, plan.asked, tuple(plan.clusters))
+    told: dict[str, Value] = {"zurelay.request_id": plan.request_id}
     if plan.category:
         told["zurelay.category"] = plan.category
         told["zurelay.score"] = plan.score
     if plan.effort_asked:
         told["zurelay.effort.asked"] = plan.effort_asked
-    return _decide(trace, scene, (plan.began, plan.decided), told)
+    return _decide(trace, scene, (plan.began, plan.decided), (asked, told))
 
 
 def _decide(
-    trace: Trace, scene: Scene, during: tuple[int, int], told: dict[str, Value], error: str | None = None
+    trace: Trace,
+    scene: Scene,
+    during: tuple[int, int],
+    told: tuple[Written, dict[str, Value]],
+    error: str | None = None,
 ) -> Span:
     start, end = during
+    common, own = told
     return Span(
         trace=trace.id,
         id=scene.fresh(),
@@ -161,7 +170,8 @@ def _decide(
         kind=INTERNAL,
         start=start,
         end=end,
-        attributes=told,
+        common=common,
+        own=own,
         error=error,
         state=trace.state,
     )
@@ -188,7 +198,7 @@ def _relay(record: Record, trace: Trace) -> Span:
         kind=INTERNAL,
         start=record.plan.decided,
         end=moments.ended,
-        attributes=told,
+        own=told,
         events=tuple(events),
         error="" if failed else None,
         state=trace.state,
@@ -196,7 +206,6 @@ def _relay(record: Record, trace: Trace) -> Span:
 
 
 def _attempt(record: Record, one: Tried, trace: Trace, scene: Scene) -> Span:
-    told = attributes.of(record, one, scene.place(one.attempt.provider))
     events: tuple[Event, ...] = ()
     if one.ends and record.moments.first_token:
         events = (Event(FIRST_TOKEN, record.moments.first_token),)
@@ -208,7 +217,8 @@ def _attempt(record: Record, one: Tried, trace: Trace, scene: Scene) -> Span:
         kind=CLIENT,
         start=one.began,
         end=max(one.ended, one.began),
-        attributes=told,
+        common=attributes.common(record, one, scene.place(one.attempt.provider)),
+        own=attributes.own(record, one),
         events=events,
         error=one.error or None,
         state=trace.state,

@@ -7,6 +7,7 @@ sidecar which span it made but not whether it keeps it; `tests/e2e/test_traces.p
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -21,6 +22,10 @@ _MEMBER = re.compile(
 _MOST_MEMBERS = 32
 _LONGEST_STATE = 512  # what a vendor should pass on at least (3.3.1.5); longer ones would only cost
 _MILLION = 1_000_000
+_TRACE_BYTES, _SPAN_BYTES = 16, 8
+
+Fresh = Callable[[int], str]
+"""Gives an id of so many bytes, in hexadecimal, that nobody has used."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,13 +111,13 @@ def traceparent(context: Context) -> str:
     return f"00-{context.trace}-{context.span}-{_SAMPLED if context.sampled else 0:02x}"
 
 
-def began(marked: str, sent: Context | None, sampling: Sampling, fresh: tuple[str, str]) -> Trace:
+def began(marked: str, sent: Context | None, sampling: Sampling, fresh: Fresh, *, relayed: bool = False) -> Trace:
     """Give the trace of a request that comes in.
 
-    `marked` is TRACE-SPAN of Envoy's server span, or anything else where it made none; `sent` is what the client sent;
-    `fresh` are a trace id and a span id that nobody has used.
+    `marked` is TRACE-SPAN of Envoy's server span, or anything else where it made none; `sent` is what the client sent.
     """
     trace, dash, span = marked.lower().partition("-")
+    relay = fresh(_SPAN_BYTES) if relayed else ""
     if dash and len(trace) == len(_NO_TRACE) and len(span) == len(_NO_SPAN):
         # Envoy goes on with what it could read; where it couldn't, the trace is its own.
         parent = sent if sent is not None and sent.trace == trace else None
@@ -121,14 +126,16 @@ def began(marked: str, sent: Context | None, sampling: Sampling, fresh: tuple[st
             server=span,
             parent=parent.span if parent is not None else "",
             state=parent.state if parent is not None else "",
+            relay=relay,
             kept=sampling.keeps(trace, parent),
         )
-    made = sent.trace if sent is not None else fresh[0]
+    made = sent.trace if sent is not None else fresh(_TRACE_BYTES)
     return Trace(
         id=made,
-        server=fresh[1],
+        server=fresh(_SPAN_BYTES),
         parent=sent.span if sent is not None else "",
         state=sent.state if sent is not None else "",
+        relay=relay,
         kept=sampling.keeps(made, sent),
         ours=True,
     )

@@ -15,7 +15,7 @@ from zurelay.envoy.runtime import (
     Runtime,
 )
 from zurelay.envoy.sds import secrets
-from zurelay.envoy.tracing import SPAN, is_collector
+from zurelay.envoy.tracing import is_collector
 
 __all__ = [
     "ADMIN_SOCKET",
@@ -26,7 +26,6 @@ __all__ = [
     "LISTENERS_FILE",
     "PEER_ADDRESS",
     "PEER_URIS",
-    "SPAN",
     "Elsewhere",
     "Runtime",
     "bootstrap",

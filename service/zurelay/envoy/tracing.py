@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from zurelay import paths
 from zurelay.envoy.templates import duration, literal, template
 from zurelay.otel import Export, Signal, Target
 
-SPAN = "x-zurelay-span"  # the request header in which the sidecar is told of Envoy's span: TRACE-SPAN, or - for none
+PLANNED = "x-envoy-max-retries"  # the request header that the sidecar sends with every plan, and no client can
 
 _COLLECTOR = "collector."  # how its cluster's name begins; those of routes have a slash, those of providers another end
 _TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
@@ -70,6 +71,32 @@ def trace(manager: dict[str, Any], export: Export) -> None:
     processor = manager["http_filters"][0]["typed_config"]
     processor["emit_client_span"] = False
     manager["http_filters"][:0] = loaded["filters"]
+    host = manager["route_config"]["virtual_hosts"][0]
+    host["routes"] = [named for route in host["routes"] for named in _named(route)]
+
+
+def _named(route: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give a route once for each name that a span may have: they differ in nothing but the name.
+
+    Once there is a plan the path is a provider's, and the route is chosen again: the first has no name, so that the one
+    given before stays. An expression in the tracer's own settings could do this too, and would cost each request 5 us.
+    """
+    planned = {**route, "match": {"prefix": "/", "headers": [{"name": PLANNED, "present_match": True}]}}
+    named = [
+        {**route, "match": _match(method, path), "decorator": _decorator(f"{method} {path}")}
+        for method, path in paths.OPERATIONS
+    ]
+    return [planned, *named, {**route, "decorator": _decorator(paths.OTHER)}]
+
+
+def _decorator(name: str) -> dict[str, Any]:
+    return {"operation": name, "propagate": False}
+
+
+def _match(method: str, path: str) -> dict[str, Any]:
+    fixed, brace, _ = path.partition("{")
+    where = {"prefix": fixed} if brace else {"path": fixed}
+    return {**where, "headers": [{"name": ":method", "string_match": {"exact": method}}]}
 
 
 def access_log(manager: dict[str, Any]) -> None:
