@@ -16,6 +16,7 @@ from zurelay.ports import Record, Refusal
 from zurelay.rules import Effect, Finding
 from zurelay.store import Spent
 from zurelay.tally import Family, Labels, Tally
+from zurelay.tried import tried
 from zurelay.usage import Usage
 
 ONE, TWO = attempt("first/one"), attempt("other/two")
@@ -31,7 +32,8 @@ class Counted:
 
     def finish(self, **facts: Any) -> None:
         given = {"plan": plan(ONE, TWO, began=SECOND), "number": 1, "attempt": ONE, "outcome": settlement.ANSWERED}
-        counting.finished(self.tally, Record(**{**given, **facts}), lambda name: Place(name, f"{name}.test", 443))
+        record = Record(**{**given, **facts})
+        counting.finished(self.tally, record, tried(record), lambda name: Place(name, f"{name}.test", 443))
 
     def of(self, family: Family) -> dict[Labels, tuple[float, ...]]:
         found = tally.total([self.tally.samples()], GAUGES)

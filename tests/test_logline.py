@@ -16,6 +16,7 @@ from zurelay.ports import Record, Refusal
 from zurelay.rules import Effect, Finding
 from zurelay.store import Spent
 from zurelay.trace_context import Trace
+from zurelay.tried import tried
 from zurelay.usage import Usage
 
 NOW = 3 * SECOND // 2
@@ -23,9 +24,13 @@ TRACE = Trace(id="a" * 32, server="b" * 16)
 TWO = attempt("first/two", shown_effort="high")
 
 
+def written(record: Record) -> bytes:
+    return logline.request(record, tried(record), NOW)
+
+
 def request(**facts: Any) -> dict[str, Any]:
     given = {"plan": plan("first/one", TWO), "number": 1, "attempt": TWO, "outcome": settlement.ANSWERED}
-    line: dict[str, Any] = json.loads(logline.request(Record(**{**given, **facts}), NOW))
+    line: dict[str, Any] = json.loads(written(Record(**{**given, **facts})))
     return line
 
 
@@ -127,4 +132,4 @@ def test_limits_and_policies_say_what_they_had_against_it() -> None:
 def test_who_counts_tokens_uses_none() -> None:
     planned = plan("first/one", endpoint=Endpoint.COUNT_TOKENS)
     given = Record(plan=planned, number=1, attempt=planned.attempts[0], outcome="answered", usage=Usage(prompt=5))
-    assert "usage" not in json.loads(logline.request(given, SECOND))
+    assert "usage" not in json.loads(written(given))

@@ -18,6 +18,7 @@ from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.spans import Rule, Scene
 from zurelay.trace_context import Trace
+from zurelay.tried import tried
 from zurelay.usage import Usage
 
 TRACE = Trace(id="a" * 32, server="b" * 16, parent="c" * 16, state="x=y", kept=True)
@@ -51,7 +52,7 @@ def record(given: Plan | None = None, **facts: Any) -> Record:
 
 
 def of(given: Record, rule: Rule = NOTHING) -> list[Span]:
-    found = spans.of(given, scene(), rule)
+    found = spans.of(given, tried(given), scene(), rule)
     for span in found:
         otlp.span(span)  # all of it can be written
     return found

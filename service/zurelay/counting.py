@@ -5,7 +5,7 @@ Labels are of the catalog, the keys' file, the policies and closed sets of words
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from zurelay import families, settlement
@@ -16,7 +16,7 @@ from zurelay.plan import Plan
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
 from zurelay.tally import Family, Labels, Tally
-from zurelay.tried import UNSEEN, Tried, tried
+from zurelay.tried import UNSEEN, Tried
 
 _UNJUDGED = frozenset({UNSEEN, settlement.BROKEN})  # errors that no `gave_up` has told of
 
@@ -32,8 +32,8 @@ def refused(tally: Tally, refusal: Refusal) -> None:
     tally.add(families.REFUSALS, (refusal.code,))
 
 
-def finished(tally: Tally, record: Record, place: Callable[[str], Place]) -> None:
-    """Count a request that is over, and its attempts."""
+def finished(tally: Tally, record: Record, made: Sequence[Tried], place: Callable[[str], Place]) -> None:
+    """Count a request that is over, and its attempts, which are `made`."""
     answering = record.attempt
     model = answering.model if answering is not None and record.outcome not in settlement.UNANSWERED else ""
     tally.add(families.REQUESTS, (model, record.outcome))
@@ -48,7 +48,6 @@ def finished(tally: Tally, record: Record, place: Callable[[str], Place]) -> Non
         tally.add(families.KEEPALIVES, (), moments.keepalives)
     if moments.opened:
         tally.add(families.EARLY_OPENS, ())
-    made = tried(record)
     if len(made) > 1:
         tally.add(families.FALLBACKS, (plan.asked, made[0].reason))
     for one in made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import msgspec
@@ -12,7 +13,7 @@ from zurelay.model import Endpoint
 from zurelay.moments import SECOND, seconds
 from zurelay.ports import Record, Refusal
 from zurelay.rules import Finding
-from zurelay.tried import tried
+from zurelay.tried import Tried
 from zurelay.usage import Usage
 
 _MILLISECONDS = 1_000
@@ -71,10 +72,9 @@ _encode = msgspec.json.Encoder().encode
 _TURNED_AWAY = "turned_away"
 
 
-def request(record: Record, now: int) -> bytes:
-    """Write the line of a request that is over; `now` is in nanoseconds since 1970."""
+def request(record: Record, made: Sequence[Tried], now: int) -> bytes:
+    """Write the line of a request that is over; `made` are its attempts, `now` is in nanoseconds since 1970."""
     plan, spent, moments = record.plan, record.spent, record.moments
-    made = tried(record)
     answering = record.attempt
     line = _Request(
         time=now / SECOND,

@@ -34,6 +34,11 @@ _FIXED = {
     "/v1/messages/count_tokens": Page.COUNT_TOKENS,
     "/v1/models": Page.MODELS,
 }
+OF = {
+    Endpoint.CHAT: "/v1/chat/completions",
+    Endpoint.MESSAGES: "/v1/messages",
+    Endpoint.COUNT_TOKENS: "/v1/messages/count_tokens",
+}
 _MODEL_PREFIX = "/v1/models/"
 _POST = ("POST",)
 _METHODS = {

@@ -22,6 +22,7 @@ from zurelay.rules import Finding
 from zurelay.spans import Rule, Scene
 from zurelay.tally import Sample, Tally
 from zurelay.trace_context import Context, Sampling, Trace, began
+from zurelay.tried import tried
 
 if TYPE_CHECKING:
     from zurelay.export import Exporter  # with gRPC, which takes longer to load than all the rest
@@ -94,11 +95,12 @@ class LogRecorder:
     def finished(self, record: Record) -> None:
         """Take note of a request that has ended."""
         record = _bounded(record)
-        counting.finished(self.tally, record, self._scene.place)
+        made = tried(record)
+        counting.finished(self.tally, record, made, self._scene.place)
         trace = record.plan.trace
-        self._write(logline.request(record, time.time_ns()), "request", trace)
+        self._write(logline.request(record, made, time.time_ns()), "request", trace)
         if trace is not None and (trace.kept or self._rule.keeps(record)):
-            self._send(lambda: spans.of(record, self._scene, self._rule))
+            self._send(lambda: spans.of(record, made, self._scene, self._rule))
 
     def refused(self, refusal: Refusal) -> None:
         """Take note of a request that got no plan."""

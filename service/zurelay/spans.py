@@ -7,26 +7,19 @@ below the relay of a stream, else below the server span. Nothing here grows with
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from zurelay import attributes, semconv
+from zurelay import attributes, paths, semconv
 from zurelay.attributes import Place, operation
-from zurelay.model import Endpoint
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value, Written, written
-from zurelay.paths import operation as operation_of
 from zurelay.ports import Record, Refusal
 from zurelay.settlement import ANSWERED, CLIENT_LEFT
 from zurelay.trace_context import Trace
-from zurelay.tried import Tried, tried
+from zurelay.tried import Tried
 
 FIRST_TOKEN, OPENED_EARLY, KEPT_ALIVE = "zurelay.first_token", "zurelay.opened_early", "zurelay.kept_alive"
-_PATHS = {
-    Endpoint.CHAT: "/v1/chat/completions",
-    Endpoint.MESSAGES: "/v1/messages",
-    Endpoint.COUNT_TOKENS: "/v1/messages/count_tokens",
-}
 _SERVER_FAULT = 500
 
 
@@ -50,8 +43,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return self.fallbacks and record.number > 1
 
 
-def of(record: Record, scene: Scene, rule: Rule) -> list[Span]:
-    """Give the spans of a request that is over: none where its trace isn't kept."""
+def of(record: Record, made: Sequence[Tried], scene: Scene, rule: Rule) -> list[Span]:
+    """Give the spans of a request that is over, whose attempts are `made`: none where its trace isn't kept."""
     trace = record.plan.trace
     if trace is None or not (trace.kept or rule.keeps(record)):
         return []
@@ -61,7 +54,7 @@ def of(record: Record, scene: Scene, rule: Rule) -> list[Span]:
     found.append(_decision(record, trace, scene))
     if trace.relay:
         found.append(_relay(record, trace))
-    found += [_attempt(record, one, trace, scene) for one in tried(record)]
+    found += [_attempt(record, one, trace, scene) for one in made]
     return found
 
 
@@ -95,7 +88,7 @@ def _asked(key: str | None, workload: str, asked: str, planned: tuple[str, ...] 
 
 
 def _server(record: Record, trace: Trace) -> Span:
-    plan, path = record.plan, _PATHS[record.plan.endpoint]
+    plan, path = record.plan, paths.OF[record.plan.endpoint]
     failed = record.outcome not in (ANSWERED, CLIENT_LEFT)
     told: dict[str, Value] = {
         semconv.METHOD: "POST",
@@ -130,7 +123,7 @@ def _refused_server(refusal: Refusal, trace: Trace) -> Span:
         trace=trace.id,
         id=trace.server,
         parent=trace.parent,
-        name=operation_of(refusal.method, refusal.path),
+        name=paths.operation(refusal.method, refusal.path),
         kind=SERVER,
         start=refusal.began,
         end=refusal.ended,

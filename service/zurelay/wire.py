@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from google.protobuf import any_pb2
 
+from zurelay import paths, verdict
 from zurelay import plan as plans
-from zurelay import verdict
 from zurelay.heard import NAMESPACE
 from zurelay.plan import Plan
 from zurelay.protos import core_pb2, ext_proc_pb2, priority_group_pb2
@@ -61,7 +61,8 @@ def _set_plan(response: ext_proc_pb2.ProcessingResponse, plan: Plan) -> None:
     fields = response.dynamic_metadata.fields[NAMESPACE].struct_value.fields
     fields["plan"].string_value = plans.encode(plan).decode()
     fields["request_id"].string_value = plan.request_id
-    fields["shape"].string_value = plan.endpoint.value
+    # From here on the request's own path is the provider's (local_replies.yaml, telemetry.yaml).
+    fields["path"].string_value = paths.OF[plan.endpoint]
     # For Envoy's own answer, should the last attempts fail without one (local_replies.yaml).
     fields["tries"].string_value = str(min(len(plan.attempts), plan.length))
     fields["retry_after"].string_value = str(verdict.wait(plan.past))

@@ -378,7 +378,7 @@ BESIDE: dict[str, tuple[Change, str]] = {
         "listener ingress: http_filters after ext_proc lacks ",
     ),
     "spans that clients name": (
-        lambda account: account.manager(INGRESS)["http_filters"].pop(1),
+        lambda account: account.manager(INGRESS)["http_filters"].pop(0),
         'listener ingress: http_filters before ext_proc lacks {"@type":',
     ),
 }

@@ -125,4 +125,4 @@ def test_the_script_for_streams_that_pass_through_is_there_where_some_may(wanted
 def test_the_script_is_behind_the_sidecar_s_filter_where_requests_are_traced_too() -> None:
     found = rendered(streaming=Streaming(passthrough=True), telemetry=Telemetry(otlp="http://127.0.0.1:4317"))
     names = [each["name"].rpartition(".")[2] for each in manager(found["ingress"])["http_filters"]]
-    assert names == ["set_filter_state", "header_mutation", "ext_proc", "lua", "router"]
+    assert names == ["header_mutation", "ext_proc", "lua", "router"]

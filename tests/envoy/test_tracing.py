@@ -29,8 +29,8 @@ def _short_tmp(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SAMPLED = {"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": "a=b"}
-PLAN = {"plan": ["one.whole"]}
 CHAT = "/v1/chat/completions"
+PLAN = {"plan": ["one.whole"], "metadata": {"path": CHAT}}
 
 
 @pytest.fixture(name="receiver")
@@ -86,7 +86,6 @@ def test_the_server_span_goes_on_with_the_clients_trace(
     ("method", "path"),
     [
         ("POST", "/v1/messages?beta=true"),
-        ("POST", "/v1/messages/count_tokens"),
         ("GET", "/v1/models"),
         ("GET", "/v1/models/some/thing?x=/v1/models"),
         ("GET", CHAT),
@@ -99,10 +98,23 @@ def test_the_server_span_has_one_of_few_names(
     short_tmp: pathlib.Path, receiver: Receiver, one: RecordingProvider, method: str, path: str
 ) -> None:
     with bed_of(short_tmp, one, otlp=receiver.endpoint) as bed:
-        bed.ask(path, {}, PLAN, method=method, headers={"user-agent": "a" * 900})
+        bed.ask(path, {}, {"immediate": [404, "zurelay"]}, method=method, headers={"user-agent": "a" * 900})
         span = only_span(receiver)
     assert paths.operation(method, path) == span.name
     assert (paths.bare(path)[:256], "a" * 256) == (span["url.path"], span["user_agent"])
+    assert span["url.path"] == span["http.url"]
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
+def test_with_a_plan_the_server_span_keeps_the_name_and_the_path_that_were_asked_for(
+    short_tmp: pathlib.Path, receiver: Receiver, one: RecordingProvider, path: str
+) -> None:
+    with bed_of(short_tmp, one, otlp=receiver.endpoint) as bed:
+        assert 200 == bed.ask(f"{path}?beta=true", {}, {**PLAN, "metadata": {"path": path}}).status
+        span = only_span(receiver)
+    (arrived,) = one.arrived
+    assert f"POST {path} " not in arrived.head[0]
+    assert (f"POST {path}", path, path) == (span.name, span["url.path"], span["http.url"])
 
 
 def test_a_provider_gets_no_trace_context_unless_it_should(

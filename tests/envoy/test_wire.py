@@ -252,7 +252,12 @@ def unavailable(answer: Answer, code: str) -> None:
 
 
 def test_a_failed_plan_is_model_unavailable(bed: Testbed) -> None:
-    metadata = {"request_id": "req_1", "routed_from": "zurelay-auto", "shape": "chat", "retry_after": "5"}
+    metadata = {
+        "request_id": "req_1",
+        "routed_from": "zurelay-auto",
+        "path": "/v1/chat/completions",
+        "retry_after": "5",
+    }
 
     answer = bed.ask(body={}, test={"plan": ["gone.first", "gone.whole", "closed.whole"], "metadata": metadata})
 
@@ -277,7 +282,7 @@ def test_a_failed_plan_says_when_the_providers_want_to_be_asked_again(bed: Testb
 
 
 def test_errors_have_the_shape_that_the_sidecar_says(bed: Testbed) -> None:
-    metadata = {"request_id": "req_1", "shape": "count_tokens"}
+    metadata = {"request_id": "req_1", "path": "/v1/messages/count_tokens"}
 
     answer = bed.ask(body={}, test={"plan": ["closed.first"], "metadata": metadata})
 
@@ -429,7 +434,7 @@ def test_what_the_sidecar_could_not_log_envoy_does(tmp_path: Path) -> None:
         bed.raw(b"GET / HTTP/1.0\r\n\r\n")
         bed.ask("/v1/messages?key=x", body={}, test={"die": True}, headers={"traceparent": "00-1-2-01"})
         bed.ask(body={}, test={"immediate": [400, "zurelay"]})
-        bed.ask(body={}, test={"plan": ["p.first"], "metadata": {"shape": "chat"}})
+        bed.ask(body={}, test={"plan": ["p.first"], "metadata": {"path": "/v1/chat/completions"}})
         bed.sidecar.stop()
         bed.ask("/v1/models", method="GET")
 
