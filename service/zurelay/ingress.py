@@ -111,7 +111,7 @@ class Ingress:
 
     def _trace(self, *, stream: bool = False) -> Trace | None:
         found = self._head.headers
-        sent = trace_context.parse(found.get("traceparent"), found.get("tracestate"))
+        sent = trace_context.parse(found["traceparent"], found.get("tracestate")) if "traceparent" in found else None
         return self._worker.recorder.trace(found.get(headers.SPAN, ""), sent, stream=stream)
 
     async def _answer(self, head: Head) -> None:

@@ -15,6 +15,7 @@ import msgspec
 # goes on with them, and with the first of several headers: who doesn't would have spans whose parent nobody sends.
 _PARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^,]*)?(?:,.*)?", re.IGNORECASE)
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
+_DASH = 32  # where it stands in TRACE-SPAN
 _SAMPLED = 0x01
 _MEMBER = re.compile(
     r"(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x7e]{1,256}"
@@ -77,9 +78,9 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         return int.from_bytes(bytes.fromhex(trace[:16]), "little") % _MILLION < self.millionths
 
 
-def parse(traceparent: str | None, tracestate: str | None = None) -> Context | None:
+def parse(traceparent: str, tracestate: str | None = None) -> Context | None:
     """Read what a client sent, as Envoy does; None for what is no context, which starts a new trace (3.2.2.5)."""
-    found = _PARENT.fullmatch(traceparent) if traceparent else None
+    found = _PARENT.fullmatch(traceparent)
     if found is None:
         return None
     version, trace, span, flags, more = found.groups()
@@ -116,11 +117,14 @@ def began(marked: str, sent: Context | None, sampling: Sampling, fresh: Fresh, *
 
     `marked` is TRACE-SPAN of Envoy's server span, or anything else where it made none; `sent` is what the client sent.
     """
-    trace, dash, span = marked.lower().partition("-")
     relay = fresh(_SPAN_BYTES) if relayed else ""
-    if dash and len(trace) == len(_NO_TRACE) and len(span) == len(_NO_SPAN):
+    trace, dash, span = marked[:_DASH], marked[_DASH : _DASH + 1], marked[_DASH + 1 :]
+    if dash == "-" and len(span) == len(_NO_SPAN):
+        if sent is None:  # nearly always, and every request pays for what is done here
+            return Trace(id=trace, server=span, relay=relay, kept=sampling.keeps(trace, None))
+        trace, span = trace.lower(), span.lower()
         # Envoy goes on with what it could read; where it couldn't, the trace is its own.
-        parent = sent if sent is not None and sent.trace == trace else None
+        parent = sent if sent.trace == trace else None
         return Trace(
             id=trace,
             server=span,
