@@ -60,7 +60,7 @@ def _ingress(listener: dict[str, Any], settings: Settings, runtime: Runtime) -> 
     service = manager["http_filters"][0]["typed_config"]["grpc_service"]
     export = otel.export(settings.telemetry, runtime.environ)
     if export is not None:
-        tracing.trace(manager, export)
+        tracing.trace(manager, export, propagate=settings.telemetry.propagate)
     if settings.telemetry.access_log:
         tracing.access_log(manager)
     _identify(manager, service["initial_metadata"], settings.identity.mode)

@@ -50,13 +50,14 @@ def collector(target: Target, authorities: str) -> dict[str, Any]:
     return cluster
 
 
-def trace(manager: dict[str, Any], export: Export) -> None:
-    """Let a connection manager trace its requests, if traces are sent at all."""
+def trace(manager: dict[str, Any], export: Export, *, propagate: bool = False) -> None:
+    """Let a connection manager trace its requests, if traces are sent at all; `propagate` tells providers of them."""
     target = export.to(Signal.TRACES)
     if target is None:
         return
     loaded = template("telemetry.yaml")
     manager.update(loaded["manager"])
+    manager["tracing"]["no_context_propagation"] = not propagate
     config = manager["tracing"]["provider"]["typed_config"]
     service = config["grpc_service"]
     service["envoy_grpc"]["cluster_name"] = collector_name(target)
