@@ -25,7 +25,7 @@ from zurelay.model import (
     Url,
 )
 from zurelay.plan import Attempt, Past, Plan, Reason
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.request import ChatRequest
 from zurelay.rules import Finding
 from zurelay.trace_context import Context, Trace
@@ -154,7 +154,7 @@ class Silent:
     def finished(self, record: Record) -> None:
         pass
 
-    def refused(self, refusal: Refusal) -> None:
+    def unplanned(self, given: Unplanned) -> None:
         pass
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:

@@ -336,6 +336,16 @@ def test_a_usage_chunk_counts_what_came_after_the_report() -> None:
     assert decoded(made.usage_chunk(seven))[0]["usage"]["completion_tokens"] == 4
 
 
+def test_zeros_at_the_end_do_not_undo_what_was_reported_before() -> None:
+    made = stream(ask=True)
+    zeros = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    fed(made, event(chunk("1234", usage=USED)), event(chunk(choices=[], usage=zeros)))
+    shown = decoded(made.usage_chunk(seven))[0]["usage"]
+    assert USED["completion_tokens"] == shown["completion_tokens"]
+    assert made.usage is not None
+    assert USED["prompt_tokens"] == made.usage.prompt
+
+
 def test_a_stream_of_nothing_has_a_usage_chunk_too() -> None:
     assert [] == decoded(stream().usage_chunk(seven))[0]["choices"]
 

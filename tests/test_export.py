@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import grpc
 import pytest
+import trustme
 
 from otlp_receiver import Receiver, free_port
 from zurelay import export as exporting
@@ -113,6 +116,47 @@ def test_a_collector_that_comes_back_gets_what_waited() -> None:
     finally:
         exporter.close()
         receiver.stop()
+
+
+def authorities(directory: pathlib.Path) -> tuple[str, Receiver]:
+    """A receiver that speaks TLS, and the authority that signed for it, in a file that isn't there yet."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    chain = b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    pem = directory / "ca.pem"
+    authority.cert_pem.write_to_path(str(pem))
+    return str(pem), Receiver(tls=grpc.ssl_server_credentials([(certificate.private_key_pem.bytes(), chain)]))
+
+
+def to_tls(receiver: Receiver, ca: str) -> Export:
+    found = otel.export(Telemetry(otlp=f"https://127.0.0.1:{receiver.port}"), {"OTEL_EXPORTER_OTLP_CERTIFICATE": ca})
+    assert found is not None
+    return found
+
+
+def test_what_waits_is_sent_once_the_file_of_authorities_is_there(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ca, receiver = authorities(tmp_path)
+    away = pathlib.Path(ca).rename(tmp_path / "away.pem")
+    exporter = Exporter(to_tls(receiver, ca), "i")
+    try:
+        exporter.add(Signal.TRACES, [span(7)])
+        receiver.until(lambda _: "No such file" in caplog.text)
+        away.rename(ca)
+        assert "span 7" == receiver.until(lambda r: r.spans, 30)[0].name
+    finally:
+        exporter.close()
+        receiver.stop()
+
+
+def test_what_waits_for_a_file_of_authorities_at_the_end_is_counted(tmp_path: pathlib.Path) -> None:
+    ca, receiver = authorities(tmp_path)
+    receiver.stop()
+    exporter = Exporter(to_tls(receiver, f"{ca}.none"), "i")
+    exporter.add(Signal.TRACES, [span(), span(1)])
+    exporter.close()
+    assert 2 == exporter.dropped[Signal.TRACES]
 
 
 def test_the_end_sends_what_waits(receiver: Receiver) -> None:

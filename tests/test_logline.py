@@ -12,7 +12,7 @@ from zurelay.limits import Kind, Refused, Scope
 from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
 from zurelay.plan import Reason
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.rules import Effect, Finding
 from zurelay.store import Spent
 from zurelay.trace_context import Trace
@@ -95,10 +95,11 @@ def test_a_refused_request_has_no_model_that_answered() -> None:
 
 
 def test_a_request_that_got_no_plan_says_why() -> None:
-    refusal = Refusal(
+    refusal = Unplanned(
         request_id="req_1",
         method="POST",
         path="/v1/chat/completions",
+        outcome=settlement.TURNED_AWAY,
         status=404,
         code="model_not_found",
         began=SECOND,
@@ -117,7 +118,16 @@ def test_a_request_that_got_no_plan_says_why() -> None:
         "status": 404,
         "code": "model_not_found",
         "total_ms": 1000.0,
-    } == json.loads(logline.refusal(refusal, NOW))
+    } == json.loads(logline.unplanned(refusal, NOW))
+
+
+def test_a_list_of_models_has_an_outcome_and_no_code() -> None:
+    listed = Unplanned(
+        request_id="req_1", method="GET", path="/v1/models", outcome=settlement.ANSWERED, status=200, began=1, ended=2
+    )
+    line = json.loads(logline.unplanned(listed, NOW))
+    assert ("answered", 200) == (line["outcome"], line["status"])
+    assert {"code", "asked"}.isdisjoint(line)
 
 
 def test_limits_and_policies_say_what_they_had_against_it() -> None:

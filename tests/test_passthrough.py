@@ -79,6 +79,12 @@ START = '{"input_tokens":5,"cache_read_input_tokens":3,"output_tokens":1}'
             '{"prompt_tokens":5,"completion_tokens":9}',
             Usage(prompt=5, completion=9),
         ),
+        (
+            Format.OPENAI,
+            '{"prompt_tokens":5,"completion_tokens":2}',
+            '{"prompt_tokens":0,"completion_tokens":0}',
+            Usage(prompt=5, completion=2),
+        ),
         (Format.ANTHROPIC, START, '{"output_tokens":7}', Usage(prompt=8, completion=7, cached=3)),
         (Format.ANTHROPIC, START, "", Usage(prompt=8, completion=1, cached=3)),
     ],

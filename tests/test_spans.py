@@ -6,6 +6,7 @@ import itertools
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 
 from making import attempt, past, plan
@@ -15,7 +16,7 @@ from zurelay.model import Endpoint, Price
 from zurelay.moments import Moments
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Span
 from zurelay.plan import Plan
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.spans import Rule, Scene
 from zurelay.trace_context import Trace
 from zurelay.tried import tried
@@ -192,12 +193,13 @@ def test_the_server_span_is_made_where_envoy_has_none() -> None:
     assert [SERVER, INTERNAL, CLIENT] == [span.kind for span in of(record(planned(ours)))]
 
 
-def refusal(**facts: Any) -> Refusal:
-    return Refusal(
+def refusal(**facts: Any) -> Unplanned:
+    return Unplanned(
         **{
             "request_id": "req_1",
             "method": "GET",
             "path": "/v1/models/x",
+            "outcome": settlement.TURNED_AWAY,
             "status": 403,
             "code": "policy_denied",
             "began": 10,
@@ -211,7 +213,7 @@ def refusal(**facts: Any) -> Refusal:
 
 
 def test_a_refused_request_is_a_decision_alone() -> None:
-    (decision,) = spans.of_refusal(refusal(), scene(), NOTHING)
+    (decision,) = spans.of_unplanned(refusal(), scene(), NOTHING)
     assert ("decide", "b" * 16, "policy_denied") == (decision.name, decision.parent, decision.error)
     assert {
         "zurelay.request_id": "req_1",
@@ -223,7 +225,7 @@ def test_a_refused_request_is_a_decision_alone() -> None:
 
 @pytest.mark.parametrize(("status", "error"), [(403, None), (503, "")])
 def test_a_refused_request_that_a_rule_keeps_is_whole(status: int, error: str | None) -> None:
-    server, decision = spans.of_refusal(refusal(trace=UNKEPT, status=status), scene(), ERRORS)
+    server, decision = spans.of_unplanned(refusal(trace=UNKEPT, status=status), scene(), ERRORS)
     assert ("GET /v1/models/{model}", "GET", "/v1/models/x") == (
         server.name,
         server.attributes["http.request.method"],
@@ -236,6 +238,19 @@ def test_a_refused_request_that_a_rule_keeps_is_whole(status: int, error: str | 
     )
 
 
+@pytest.mark.parametrize(
+    "facts", [{"outcome": settlement.ANSWERED, "status": 200}, {"outcome": settlement.CLIENT_LEFT, "status": 0}]
+)
+def test_a_request_without_a_plan_that_was_not_refused_is_no_error(facts: dict[str, Any]) -> None:
+    given = refusal(code="", **facts)
+    (decision,) = spans.of_unplanned(given, scene(), NOTHING)
+    assert (None, False) == (decision.error, "error.type" in decision.attributes)
+    ours = msgspec.structs.replace(given, trace=msgspec.structs.replace(TRACE, ours=True))
+    server, _ = spans.of_unplanned(ours, scene(), NOTHING)
+    assert (facts["status"] or None, None) == (server.attributes.get("http.response.status_code"), server.error)
+    assert [] == spans.of_unplanned(msgspec.structs.replace(given, trace=UNKEPT), scene(), ERRORS)
+
+
 def test_a_refused_request_that_is_not_kept_leaves_nothing() -> None:
-    assert [] == spans.of_refusal(refusal(trace=UNKEPT), scene(), FALLBACKS)
-    assert [] == spans.of_refusal(refusal(trace=None), scene(), ERRORS)
+    assert [] == spans.of_unplanned(refusal(trace=UNKEPT), scene(), FALLBACKS)
+    assert [] == spans.of_unplanned(refusal(trace=None), scene(), ERRORS)

@@ -108,6 +108,21 @@ def test_a_dialect_is_read(value: dict[str, Any], expected: Usage) -> None:
     assert expected == usage.from_openai(value)
 
 
+@pytest.mark.parametrize(
+    ("after", "before", "expected"),
+    [
+        (Usage(prompt=3), None, True),
+        (Usage(), None, True),
+        (Usage(prompt=3, completion=4), Usage(prompt=3, completion=2), True),
+        (Usage(prompt=3), Usage(prompt=3, completion=2), True),
+        (Usage(), Usage(prompt=3, completion=2), False),
+        (Usage(), Usage(), True),
+    ],
+)
+def test_a_later_report_counts_unless_it_is_all_zeros(after: Usage, before: Usage | None, *, expected: bool) -> None:
+    assert expected is usage.says_more(after, before)
+
+
 def test_a_total_is_a_sum() -> None:
     assert Usage(prompt=3, completion=4, cached=1, reasoning=2).total == 7
 

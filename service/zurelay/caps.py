@@ -31,7 +31,8 @@ _BUDGETS = frozenset(
         *("maxreasoningtokens", "maxthinkingtokens"),
     }
 )
-_SWITCHES = frozenset({"thinking", "enablethinking", "enablereasoning", "reasoning"})
+# Some take a level in their place.
+_SWITCHES = frozenset({"thinking", "think", "enablethinking", "enablereasoning", "reasoning"})
 _OFF = {"thinking": b'{"type":"disabled"}', "reasoning": b'{"effort":"none"}'}
 # What models read, or schemas, where any name may stand.
 _CONTENT = frozenset(
@@ -80,7 +81,7 @@ def _value(name: str, value: bytes, cap: Effort, within: str, depth: int) -> byt
         return _off(name, value)
     if value.startswith(b"{"):
         return _object(value, cap, name, depth + 1) if depth < _LEVELS else value
-    if name in _WORDS:
+    if name in _WORDS or (name in _SWITCHES and value.startswith(b'"')):
         return _word(value, cap)
     if name in _BUDGETS or (name == "maxtokens" and within == "reasoning"):
         return _budget(value, _MOST_TOKENS[cap])

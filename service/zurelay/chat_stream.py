@@ -153,8 +153,9 @@ class ChatStream:
 
     def _note_usage(self, raw: bytes) -> None:
         value = usage.decoded(raw)
-        if value is not None:
-            self.usage = usage.from_openai(value)
+        found = usage.from_openai(value) if value is not None else None
+        if found is not None and usage.says_more(found, self.usage):
+            self.usage = found
             self._usage_raw = raw
             if self.usage.completion:
                 self._counted = self._spoken

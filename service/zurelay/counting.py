@@ -13,7 +13,7 @@ from zurelay.attributes import CHAT, Place, operation
 from zurelay.limits import Refused
 from zurelay.moments import seconds
 from zurelay.plan import Plan
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.rules import Finding
 from zurelay.tally import Family, Labels, Tally
 from zurelay.tried import UNSEEN, Tried
@@ -27,9 +27,12 @@ def decided(tally: Tally, plan: Plan, took: float) -> None:
     tally.observe(families.SIDECAR_DURATION, ("decide",), took)
 
 
-def refused(tally: Tally, refusal: Refusal) -> None:
-    """Count a request that got no plan."""
-    tally.add(families.REFUSALS, (refusal.code,))
+def unplanned(tally: Tally, given: Unplanned) -> None:
+    """Count a request that had no plan."""
+    if given.outcome == settlement.TURNED_AWAY:
+        tally.add(families.REFUSALS, (given.code,))
+    else:
+        tally.add(families.REQUESTS, ("", given.outcome))
 
 
 def finished(tally: Tally, record: Record, made: Sequence[Tried], place: Callable[[str], Place]) -> None:

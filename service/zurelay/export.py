@@ -91,7 +91,11 @@ class Line:
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        with _channel(self._target) as channel:
+        opened = self._opened()
+        if opened is None:
+            self.dropped += len(self._items)
+            return
+        with opened as channel:
             method = _METHODS[self._signal]
             send: _Send = channel.unary_unary(method, request_serializer=None, response_deserializer=None)
             while True:
@@ -102,6 +106,16 @@ class Line:
                         self.dropped += len(batch)
                 if self._closing.is_set():
                     return
+
+    def _opened(self) -> grpc.Channel | None:
+        """Open the way, once the file of its authorities can be read; None where that didn't come to pass."""
+        while True:
+            try:
+                return _channel(self._target)
+            except OSError as error:
+                self._complain(f"{self._target.ca}: {error.strerror}")
+            if self._closing.wait(_DELAY):
+                return None
 
     def _take(self) -> list[bytes]:
         with self._lock:
@@ -124,7 +138,7 @@ class Line:
                 answer = send(data, timeout=min(self._target.timeout, left), metadata=self._target.headers)
             except grpc.RpcError as error:
                 code: grpc.StatusCode = error.code()
-                self._complain(code)
+                self._complain(code.name)
                 if code not in _RETRYABLE or self._closing.is_set():
                     return False
                 self._closing.wait(2**number * (0.5 + random.random()))  # noqa: S311  # so that many don't come at once
@@ -134,14 +148,12 @@ class Line:
                 return True
         return False
 
-    def _complain(self, code: grpc.StatusCode) -> None:
+    def _complain(self, why: str) -> None:
         """Say once that the collector doesn't take what is sent; the counter tells how much."""
         if not self._complained:
             self._complained = True
             where = f"{self._target.url.host}:{self._target.url.port}"
-            _log.warning(
-                "%s can't be sent to %s (%s): they are dropped and counted", self._signal.value, where, code.name
-            )
+            _log.warning("%s can't be sent to %s (%s): they are dropped and counted", self._signal.value, where, why)
 
 
 def _channel(target: Target) -> grpc.Channel:

@@ -19,6 +19,7 @@ from zurelay import (
     passthrough,
     paths,
     planning,
+    settlement,
     trace_context,
     wire,
 )
@@ -35,7 +36,7 @@ from zurelay.moments import seconds
 from zurelay.paths import Page
 from zurelay.plan import Plan
 from zurelay.policy import Matched, scopes, who
-from zurelay.ports import Refusal
+from zurelay.ports import Unplanned
 from zurelay.relaying import Relaying, asks_for_keepalive, wants_keepalive
 from zurelay.request import ChatRequest
 from zurelay.rules import PolicyDenied
@@ -44,6 +45,7 @@ from zurelay.worker import Held, Worker
 
 _ENDPOINTS = {Page.CHAT: Endpoint.CHAT, Page.MESSAGES: Endpoint.MESSAGES, Page.COUNT_TOKENS: Endpoint.COUNT_TOKENS}
 
+_OK = 200
 _LARGE = 256 << 10  # bytes of a body from which it is worth counting for as long as the request lasts
 _LONGEST_METHOD, _LONGEST_PATH = 32, 256
 _LONGEST_WORD = 128  # of what a client wrote, in log and traces
@@ -76,15 +78,23 @@ class Ingress:
         try:
             await self._answer(head)
         except ClientLeftError:
-            return
+            self._left()
+        except asyncio.CancelledError:
+            self._left()
+            raise
         except ZurelayError as error:
             if isinstance(error, PolicyDenied):
                 self._worker.recorder.ruled(self._request_id, error.finding, shadow=False)
             await self._refuse(error)
 
+    def _left(self) -> None:
+        """Put it on record that the client went away; with a plan, or where Envoy asks another worker, others do."""
+        if not self._goes_on and not self._worker.stopping:
+            self._worker.recorder.unplanned(self._unplanned(settlement.CLIENT_LEFT))
+
     async def _refuse(self, error: ZurelayError) -> None:
         if not self._goes_on:
-            self._worker.recorder.refused(self._refusal(error))
+            self._worker.recorder.unplanned(self._unplanned(settlement.TURNED_AWAY, error.status, error.code))
         found = {
             "content-type": "application/json",
             **headers.request_ids(self._endpoint, self._request_id),
@@ -93,14 +103,15 @@ class Ingress:
         body = error_body(error, self._endpoint, self._request_id)
         await self._call.write(wire.immediate(error.status, found, body))
 
-    def _refusal(self, error: ZurelayError) -> Refusal:
+    def _unplanned(self, outcome: str, status: int = 0, code: str = "") -> Unplanned:
         caller = self._caller_known
-        return Refusal(
+        return Unplanned(
             request_id=self._request_id,
             method=self._head.headers.get(":method", "")[:_LONGEST_METHOD],
             path=paths.bare(self._head.headers.get(":path", ""))[:_LONGEST_PATH],
-            status=error.status,
-            code=error.code,
+            outcome=outcome,
+            status=status,
+            code=code,
             began=self._began,
             ended=time.time_ns(),
             asked=self._asked[:_LONGEST_WORD],
@@ -140,7 +151,8 @@ class Ingress:
 
     async def _show(self, value: dict[str, Any]) -> None:
         found = {"content-type": "application/json", "x-zurelay-request-id": self._request_id}
-        await self._call.write(wire.immediate(200, found, msgspec.json.encode(value)))
+        await self._call.write(wire.immediate(_OK, found, msgspec.json.encode(value)))
+        self._worker.recorder.unplanned(self._unplanned(settlement.ANSWERED, _OK))
 
     async def _chat(self, catalog: Catalog, caller: Caller, matched: Matched, head: Head) -> None:
         limits = catalog.settings.limits

@@ -11,7 +11,7 @@ from zurelay import money, settlement
 from zurelay.limits import Refused
 from zurelay.model import Endpoint
 from zurelay.moments import SECOND, seconds
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.rules import Finding
 from zurelay.tried import Tried
 from zurelay.usage import Usage
@@ -46,7 +46,7 @@ class _Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     why: str = ""
 
 
-class _Refused(msgspec.Struct, kw_only=True, omit_defaults=True):
+class _Unplanned(msgspec.Struct, kw_only=True, omit_defaults=True):
     time: float
     request_id: str
     trace_id: str = ""
@@ -54,8 +54,8 @@ class _Refused(msgspec.Struct, kw_only=True, omit_defaults=True):
     workload: str = ""
     asked: str = ""
     outcome: str
-    status: int
-    code: str
+    status: int = 0
+    code: str = ""
     total_ms: float | None = None
 
 
@@ -69,7 +69,6 @@ class _Rule(msgspec.Struct, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_TURNED_AWAY = "turned_away"
 
 
 def request(record: Record, made: Sequence[Tried], now: int) -> bytes:
@@ -105,16 +104,16 @@ def request(record: Record, made: Sequence[Tried], now: int) -> bytes:
     return _encode(line)
 
 
-def refusal(given: Refusal, now: int) -> bytes:
-    """Write the line of a request that got no plan."""
-    line = _Refused(
+def unplanned(given: Unplanned, now: int) -> bytes:
+    """Write the line of a request that had no plan."""
+    line = _Unplanned(
         time=now / SECOND,
         request_id=given.request_id,
         trace_id=given.trace.id if given.trace is not None else "",
         key=given.key,
         workload=given.workload,
         asked=given.asked,
-        outcome=_TURNED_AWAY,
+        outcome=given.outcome,
         status=given.status,
         code=given.code,
         total_ms=_milliseconds(given.began, given.ended),

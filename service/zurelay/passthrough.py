@@ -55,7 +55,8 @@ def used(counted: Counted, attempt: Attempt) -> Usage | None:
         return None
     behind = max(0, counted.events - counted.reported)
     if attempt.format is Format.OPENAI:
-        known = usage.from_openai(reports[-1])
+        first, last = usage.from_openai(reports[0]), usage.from_openai(reports[-1])
+        known = last if usage.says_more(last, first) else first
         return known if counted.whole or not behind else _at_least(known, known.completion + behind)
     known = anthropic_usage.from_anthropic(anthropic_usage.merged(reports[0], reports[-1]))
     # A message's head only says how the output began; behind the last word there is one event, the end.

@@ -39,16 +39,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     content: dict[str, str] | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A request that got no plan. `asked` and `path` are the client's own words, cut short: they may be anything."""
+class Unplanned(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A request that is over and had no plan.
+
+    `outcome` is one of settlement's words: it was turned away with `status` and `code`, answered by us (a list of
+    models), or its client left. `asked` and `path` are the client's own words, cut short: they may be anything.
+    """
 
     request_id: str
     method: str
     path: str
-    status: int
-    code: str
+    outcome: str
     began: int
     ended: int
+    status: int = 0
+    code: str = ""
     asked: str = ""
     key: str | None = None
     workload: str = ""
@@ -83,8 +88,8 @@ class Recorder(Protocol):
     def decided(self, plan: Plan, took: float) -> None:
         """Take note of a plan; `took` is the sidecar's time for it in seconds."""
 
-    def refused(self, refusal: Refusal) -> None:
-        """Take note of a request that got no plan."""
+    def unplanned(self, given: Unplanned) -> None:
+        """Take note of a request that has ended without a plan."""
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

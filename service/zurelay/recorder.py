@@ -17,7 +17,7 @@ from zurelay.model import Keep, Settings
 from zurelay.otel import Signal
 from zurelay.otlp import Span
 from zurelay.plan import Plan
-from zurelay.ports import Record, Refusal
+from zurelay.ports import Record, Unplanned
 from zurelay.rules import Finding
 from zurelay.spans import Rule, Scene
 from zurelay.tally import Sample, Tally
@@ -102,12 +102,12 @@ class LogRecorder:
         if trace is not None and (trace.kept or self._rule.keeps(record)):
             self._send(lambda: spans.of(record, made, self._scene, self._rule))
 
-    def refused(self, refusal: Refusal) -> None:
-        """Take note of a request that got no plan."""
-        counting.refused(self.tally, refusal)
-        self._write(logline.refusal(refusal, time.time_ns()), "request", refusal.trace)
-        if refusal.trace is not None and (refusal.trace.kept or self._rule.errors):
-            self._send(lambda: spans.of_refusal(refusal, self._scene, self._rule))
+    def unplanned(self, given: Unplanned) -> None:
+        """Take note of a request that has ended without a plan."""
+        counting.unplanned(self.tally, given)
+        self._write(logline.unplanned(given, time.time_ns()), "request", given.trace)
+        if given.trace is not None and (given.trace.kept or self._rule.keeps_unplanned(given)):
+            self._send(lambda: spans.of_unplanned(given, self._scene, self._rule))
 
     def gave_up(self, plan: Plan, number: int, reason: str) -> None:
         """Take note of an attempt that failed."""

@@ -94,6 +94,7 @@ class WorkerServer:
             sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
             sys.stdout.buffer.flush()
         budget.cancel()
+        self._worker.stopping = True
         if self._server is not None:
             await self._server.stop()
         await _close(self._store)
@@ -111,6 +112,7 @@ class WorkerServer:
             self._health.set(serving=False)
             return Reply(op="leaving")
         if command.op == "finish" and self._server is not None and not isinstance(self._server, Server):
+            self._worker.stopping = True
             self._finishing = asyncio.create_task(self._server.stop(command.seconds))
             return Reply(op="finishing")
         if command.op == "report":

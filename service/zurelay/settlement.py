@@ -14,6 +14,7 @@ from zurelay.usage import Usage, filled
 # Outcomes; all but the first two are failures.
 ANSWERED, CLIENT_LEFT, REFUSED, FAILED, BROKEN = "answered", "client_left", "refused", "failed", "broken"
 _ENDINGS = {ANSWERED: Ending.ANSWERED, CLIENT_LEFT: Ending.CLIENT_LEFT}
+TURNED_AWAY = "turned_away"  # without a plan
 UNANSWERED = frozenset({REFUSED, FAILED})  # no model answered
 BYTES_PER_TOKEN = 4
 _MOST_OUTPUT = 10  # windows: several choices may write more than one window holds, none so many

@@ -14,8 +14,8 @@ import msgspec
 from zurelay import attributes, paths, semconv
 from zurelay.attributes import Place, operation
 from zurelay.otlp import CLIENT, INTERNAL, SERVER, Event, Span, Value, Written, written
-from zurelay.ports import Record, Refusal
-from zurelay.settlement import ANSWERED, CLIENT_LEFT
+from zurelay.ports import Record, Unplanned
+from zurelay.settlement import ANSWERED, CLIENT_LEFT, TURNED_AWAY
 from zurelay.trace_context import Trace
 from zurelay.tried import Tried
 
@@ -42,6 +42,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             return True
         return self.fallbacks and record.number > 1
 
+    def keeps_unplanned(self, given: Unplanned) -> bool:
+        """Decide at the end of a request that had no plan."""
+        return self.errors and given.outcome == TURNED_AWAY
+
 
 def of(record: Record, made: Sequence[Tried], scene: Scene, rule: Rule) -> list[Span]:
     """Give the spans of a request that is over, whose attempts are `made`: none where its trace isn't kept."""
@@ -58,17 +62,19 @@ def of(record: Record, made: Sequence[Tried], scene: Scene, rule: Rule) -> list[
     return found
 
 
-def of_refusal(refusal: Refusal, scene: Scene, rule: Rule) -> list[Span]:
-    """Give the spans of a request that was refused before any attempt."""
-    trace = refusal.trace
-    if trace is None or not (trace.kept or rule.errors):
+def of_unplanned(given: Unplanned, scene: Scene, rule: Rule) -> list[Span]:
+    """Give the spans of a request that is over and had no attempt."""
+    trace = given.trace
+    if trace is None or not (trace.kept or rule.keeps_unplanned(given)):
         return []
     found = []
     if trace.ours or not trace.kept:
-        found.append(_refused_server(refusal, trace))
-    asked = _asked(refusal.key, refusal.workload, refusal.asked)
-    told: dict[str, Value] = {"zurelay.request_id": refusal.request_id, semconv.ERROR_TYPE: refusal.code}
-    found.append(_decide(trace, scene, (refusal.began, refusal.ended), (asked, told), refusal.code))
+        found.append(_unplanned_server(given, trace))
+    asked = _asked(given.key, given.workload, given.asked)
+    told: dict[str, Value] = {"zurelay.request_id": given.request_id}
+    if given.code:
+        told[semconv.ERROR_TYPE] = given.code
+    found.append(_decide(trace, scene, (given.began, given.ended), (asked, told), given.code or None))
     return found
 
 
@@ -111,25 +117,27 @@ def _server(record: Record, trace: Trace) -> Span:
     )
 
 
-def _refused_server(refusal: Refusal, trace: Trace) -> Span:
+def _unplanned_server(given: Unplanned, trace: Trace) -> Span:
     told: dict[str, Value] = {
-        semconv.METHOD: refusal.method,
-        semconv.URL_PATH: refusal.path,
-        semconv.STATUS_CODE: refusal.status,
-        semconv.ERROR_TYPE: refusal.code,
-        "zurelay.request_id": refusal.request_id,
+        semconv.METHOD: given.method,
+        semconv.URL_PATH: given.path,
+        "zurelay.request_id": given.request_id,
     }
+    if given.status:
+        told[semconv.STATUS_CODE] = given.status
+    if given.code:
+        told[semconv.ERROR_TYPE] = given.code
     return Span(
         trace=trace.id,
         id=trace.server,
         parent=trace.parent,
-        name=paths.operation(refusal.method, refusal.path),
+        name=paths.operation(given.method, given.path),
         kind=SERVER,
-        start=refusal.began,
-        end=refusal.ended,
+        start=given.began,
+        end=given.ended,
         own=told,
         # https://opentelemetry.io/docs/specs/semconv/http/http-spans/: a server's 4xx is the client's mistake.
-        error="" if refusal.status >= _SERVER_FAULT else None,
+        error="" if given.status >= _SERVER_FAULT else None,
         state=trace.state,
     )
 

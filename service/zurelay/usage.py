@@ -58,6 +58,11 @@ def from_openai(value: Mapping[str, Any]) -> Usage:
     )
 
 
+def says_more(after: Usage, before: Usage | None) -> bool:
+    """Tell whether a later report of one answer counts: not where it is all zeros, with which some providers end."""
+    return before is None or after.total > 0 or before.total == 0
+
+
 def filled(usage: Usage, own: Usage) -> Usage:
     """Put our own figures where a provider's usage leaves something unknown."""
     if not usage.estimated:

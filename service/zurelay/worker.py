@@ -97,6 +97,7 @@ class Worker:
         self.egress_token = egress_token
         self.recorder = recorder
         self.draining = False
+        self.stopping = False  # calls that are cut now are cut by us, and go to another worker
         self.bodies = Bodies(0)
         self.workers = workers
         self._aside: dict[str, float] = {}

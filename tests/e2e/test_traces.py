@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -267,6 +269,42 @@ def test_a_request_that_a_policy_refused(asking: Asking, traced: Gateway) -> Non
     line = line_of(traced, answer.headers["x-zurelay-request-id"])
     assert ("turned_away", 403, "policy_denied") == (line["outcome"], line["status"], line["code"])
     assert asking.trace == line["trace_id"]
+
+
+def test_a_list_of_models(asking: Asking, traced: Gateway) -> None:
+    headers = {"traceparent": f"00-{asking.trace}-{PARENT}-01"}
+    answer = httpx.get(traced.url + "/v1/models", headers=headers)
+    assert 200 == answer.status_code
+    assert tree(asking.spans(2)) == {"GET /v1/models": {"decide": {}}}
+    line = line_of(traced, answer.headers["x-zurelay-request-id"])
+    assert ("answered", 200, asking.trace) == (line["outcome"], line["status"], line["trace_id"])
+
+
+def half_sent(gateway: Gateway, trace: str) -> socket.socket:
+    """Send the beginning of a request."""
+    client = socket.create_connection(("127.0.0.1", gateway.port), timeout=30)
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntraceparent: 00-{trace}-{PARENT}-01\r\n"
+    client.sendall(f"{head}content-length: 1000\r\n\r\n{{".encode())
+    return client
+
+
+def test_a_client_that_left_while_it_sent_its_request(asking: Asking, traced: Gateway, receiver: Receiver) -> None:
+    traces = (f"{asking.trace[:24]}{number:08x}" for number in itertools.count(1 << 24))
+
+    def left() -> dict[str, Any] | None:
+        """Come and go until the sidecar has seen one before it went."""
+        with half_sent(traced, next(traces)):
+            lines = [line for line in list(traced.log) if '"client_left"' in line and asking.trace[:24] in line]
+            found = [line for line in map(msgspec.json.decode, lines) if line["trace_id"][24:26] == "01"]
+        return found[0] if found else None
+
+    line = until(left)
+    assert line is not None
+    assert "status" not in line
+    receiver.until(lambda r: len(r.trace(line["trace_id"])) >= 2)
+    spans = receiver.trace(line["trace_id"])
+    assert tree(spans) == {CHAT: {"decide": {}}}
+    assert ["UNSET"] == [span.status for span in spans if span.name == "decide"]
 
 
 def test_a_request_for_auto(asking: Asking, traced: Gateway) -> None:

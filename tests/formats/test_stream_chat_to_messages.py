@@ -249,8 +249,15 @@ def test_usage_counts_cached_and_written_tokens_once() -> None:
         ([{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": -1}}], (3, 10)),
         ([{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 4}}], (7, 4)),
         ([{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}], (3, 4)),
+        (
+            [
+                {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+                {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}},
+            ],
+            (3, 4),
+        ),
     ],
-    ids=["nothing", "a negative completion", "no prompt", "all"],
+    ids=["nothing", "a negative completion", "no prompt", "all", "all, then zeros"],
 )
 def test_what_the_provider_does_not_tell_of_its_usage_is_estimated(
     told: list[dict[str, Any]], expected: tuple[int, int]

@@ -22,7 +22,7 @@ from zurelay.formats.contract import BadAnswer, Failure, FailureKind, Stamp
 from zurelay.formats.failures import failure
 from zurelay.formats.thinking import signature
 from zurelay.formats.tool_calls import ToolCall, ToolCalls
-from zurelay.usage import Usage, filled, from_openai
+from zurelay.usage import Usage, filled, from_openai, says_more
 
 
 class _Choice(msgspec.Struct):
@@ -89,7 +89,8 @@ class Stream:
             self.failure = failure(data)
             return []
         if chunk.usage:
-            self.usage = from_openai(chunk.usage)
+            found = from_openai(chunk.usage)
+            self.usage = found if says_more(found, self.usage) else self.usage
         out: list[bytes] = []
         for choice in chunk.choices or ():
             if choice.index == 0:
