@@ -213,6 +213,12 @@ def test_a_body_that_ends_with_trailers_arrives_once(gateway: Gateway, provider:
     assert json.loads(record.body) == ask("m1")
 
 
+def test_a_request_id_that_is_no_utf8_stops_no_request(gateway: Gateway, provider: Provider) -> None:
+    answer = httpx.post(gateway.url + "/v1/chat/completions", headers={b"x-request-id": b"a\xff"}, content=SIMPLE)
+    assert answer.status_code == 200
+    assert len(provider.requests) == 1
+
+
 def test_a_large_body_that_ends_with_trailers_over_http2_arrives_once(gateway: Gateway, provider: Provider) -> None:
     body = json.dumps(ask("solo", "x" * 40_000)).encode()
     pieces = [peer.data(1, body[start : start + 16_000]) for start in range(0, len(body), 16_000)]
