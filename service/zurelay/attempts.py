@@ -43,7 +43,7 @@ class WholeProcessor:
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                body = message.request_body.body
+                body = heard.body(message.request_body)
                 del message  # a large body is not to be held once more
                 await self._call.write(self._made_ready(body))
             elif message.HasField("response_headers"):
@@ -154,7 +154,7 @@ class StreamProcessor(WholeProcessor):
             if message.HasField("request_headers"):
                 await self._request_headers(message)
             elif message.HasField("request_body"):
-                body = message.request_body.body
+                body = heard.body(message.request_body)
                 del message  # a large body is not to be held once more
                 await self._call.write(self._out_of_time() or self._made_ready(body))
             elif message.HasField("response_headers"):

@@ -35,6 +35,17 @@ def head(headers: ext_proc_pb2.HttpHeaders) -> Head:
     return Head(headers=found, end=headers.end_of_stream)
 
 
+def body(body: ext_proc_pb2.HttpBody) -> bytes:
+    """Read an attempt's request body.
+
+    Envoy 1.40 has a first attempt's twice where trailers end the request (HTTP/2): no JSON object is two equal halves.
+    """
+    found, half = body.body, len(body.body) // 2
+    if not body.end_of_stream and found[:half] == found[half:]:
+        return found[:half]
+    return found
+
+
 def plan_of(request: Request) -> Plan:
     """Read the plan that came with a message."""
     return plans.decode(request.metadata_context.filter_metadata[NAMESPACE].fields["plan"].string_value)

@@ -203,7 +203,7 @@ class Ingress:
             decided=now,
             trace=trace,
             parameters=request.parameters if trace is not None and self._worker.recorder.may_keep(trace) else {},
-            client_request_id=self._head.headers.get("x-request-id", "")[:_LONGEST_WORD],
+            client_request_id=_printable(self._head.headers.get("x-request-id", "")[:_LONGEST_WORD]),
         )
 
     async def _body(self, head: Head, held: Held, limit: int) -> bytes:
@@ -230,6 +230,11 @@ class Ingress:
             else:
                 ended = True
         return b"".join(pieces)
+
+
+def _printable(word: str) -> str:
+    """Give a header's value without the bytes that are no UTF-8: neither a log line nor a plan can hold them."""
+    return word.encode("utf-8", "replace").decode()
 
 
 def declared_length(head: Head) -> int | None:

@@ -15,6 +15,9 @@ import pytest
 import zstandard
 
 from e2e.harness import Gateway, Provider, ask
+from http2 import peer
+from zurelay.http2.frames import Flag
+from zurelay.http2.reader import PREFACE
 
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -208,6 +211,24 @@ def test_a_body_that_ends_with_trailers_arrives_once(gateway: Gateway, provider:
         assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
     (record,) = provider.requests
     assert json.loads(record.body) == ask("m1")
+
+
+def test_a_request_id_that_is_no_utf8_stops_no_request(gateway: Gateway, provider: Provider) -> None:
+    answer = httpx.post(gateway.url + "/v1/chat/completions", headers={b"x-request-id": b"a\xff"}, content=SIMPLE)
+    assert answer.status_code == 200
+    assert len(provider.requests) == 1
+
+
+def test_a_large_body_that_ends_with_trailers_over_http2_arrives_once(gateway: Gateway, provider: Provider) -> None:
+    body = json.dumps(ask("solo", "x" * 40_000)).encode()
+    pieces = [peer.data(1, body[start : start + 16_000]) for start in range(0, len(body), 16_000)]
+    wanted = [(":method", "POST"), (":scheme", "http"), (":path", "/v1/chat/completions"), (":authority", "x")]
+    head = peer.head(1, [*wanted, ("content-type", "application/json")])
+    trailers = peer.head(1, [("x-trailer", "1")], Flag.END_HEADERS | Flag.END_STREAM)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(b"".join([PREFACE, peer.settings(), head, *pieces, trailers]))
+        (record,) = provider.until(lambda requests: len(requests) == 1)
+    assert json.loads(record.body) == ask("m1", "x" * 40_000)
 
 
 @pytest.mark.parametrize(

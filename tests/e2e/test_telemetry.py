@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -311,3 +312,29 @@ def test_a_variable_that_cannot_be_obeyed_stops_the_start(provider: Provider, tm
     assert 1 == gateway.process.wait(30)
     assert 1 == gateway.stop()
     assert "only grpc is spoken" in "".join(gateway.log)
+
+
+def test_no_span_is_lost_when_the_gateway_is_told_to_end(receiver: Receiver, start: Start) -> None:
+    gateway = start()
+    for _ in range(20):
+        assert gateway.chat(ask("solo")).status_code == 200
+
+    assert gateway.stop() == 0
+
+    receiver.until(lambda r: len(r.spans) >= 60, 3)
+    assert {"POST /v1/chat/completions": 20, "decide": 20, "chat m1": 20} == Counter(
+        span.name for span in receiver.spans
+    )
+
+
+@pytest.mark.parametrize("content_type", ["application/grpc", "application/grpc+json"])
+def test_a_client_that_says_it_speaks_grpc_puts_no_query_into_spans(
+    receiver: Receiver, start: Start, content_type: str
+) -> None:
+    gateway = start()
+    headers = {"content-type": content_type, "x-client-trace-id": "their-own"}
+
+    httpx.post(gateway.url + f"/nothing?key={QUERY}", headers=headers, content=b"{}")
+
+    receiver.until(lambda r: [span for span in r.spans if span.kind == "SERVER"])
+    assert not any(word in raw for raw in receiver.raw for word in (QUERY.encode(), b"their-own"))

@@ -7,7 +7,8 @@ import contextlib
 import os
 from collections.abc import Awaitable
 
-from zurelay import envoy
+from zurelay import envoy, otel
+from zurelay.otel import Signal
 from zurelay.supervise import demo, machine, ready, rundir, running, starting
 from zurelay.supervise.instance import Instance, Shape
 from zurelay.supervise.loading import Loaded
@@ -17,6 +18,7 @@ from zurelay.supervise.starting import Options
 
 _START = 60.0  # seconds until all must be ready: Envoy looks for every provider's address first
 _DRAIN_MARGIN = 60.0  # Envoy keeps the streams of a listener that goes for so much longer than `total`
+_LAST_SPANS = 1.2  # Envoy sends spans each second (bootstrap.yaml), and forgets at its end those that it has not sent
 
 
 def run_up(options: Options) -> int:
@@ -49,7 +51,9 @@ async def _up(options: Options, kills: list[Kill]) -> None:
             )
             instance = Instance(directory, loaded, shape, options.config, lambda: starting.load(options, port))
             await running.start(instance, stack, kills)
-            children.append(await running.child(_start_envoy(binary, instance, loaded), stack, kills))
+            proxy = await running.child(_start_envoy(binary, instance, loaded), stack, kills)
+            children.append(proxy)
+            stack.push_async_callback(_send_last_spans, proxy, instance)
             await _first(ready.wait(loaded.settings, instance.rollout, _START), children)
             running.say(*ready.greeting(loaded.settings))
             await _first(asyncio.Event().wait(), children)
@@ -60,6 +64,13 @@ async def _start_envoy(binary: str, instance: Instance, loaded: Loaded) -> Child
         instance.directory.remove(socket)  # left by an Envoy that was killed here
     drain = int(loaded.settings.timeouts.total + _DRAIN_MARGIN)
     return await Child.start("envoy", envoy.command(binary, instance.runtime, drain), sink=prefixed("envoy"))
+
+
+async def _send_last_spans(proxy: Child, instance: Instance) -> None:
+    """Give Envoy the time to send the spans that it has, where it has any."""
+    export = otel.export(instance.rollout.loaded.settings.telemetry, instance.runtime.environ)
+    if proxy.running and export is not None and export.to(Signal.TRACES) is not None:
+        await asyncio.sleep(_LAST_SPANS)
 
 
 async def _first(wanted: Awaitable[object], children: list[Child]) -> None:
