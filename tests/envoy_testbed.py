@@ -159,7 +159,7 @@ class Testbed:
         body: bytes | dict[str, Any] | None = None,
         test: dict[str, Any] | None = None,
         *,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | Mapping[str, bytes] | None = None,
         port: int | None = None,
         path: str | None = None,
         method: str | None = None,
@@ -167,7 +167,7 @@ class Testbed:
     ) -> Answer:
         """Send a request to a port of this machine or a Unix socket, the ingress listener unless said."""
         data = json.dumps(body).encode() if isinstance(body, dict) else body
-        sent = {**(headers or {}), **({"x-test": json.dumps(test)} if test is not None else {})}
+        sent: dict[str, str | bytes] = {**(headers or {}), **({"x-test": json.dumps(test)} if test is not None else {})}
         connection = _Connection(port or self.port, path, context)
         try:
             with contextlib.suppress(BrokenPipeError):  # answered and closed before the body was on its way

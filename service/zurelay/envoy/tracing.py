@@ -84,10 +84,10 @@ def _named(route: dict[str, Any]) -> list[dict[str, Any]]:
     """
     planned = {**route, "match": {"prefix": "/", "headers": [{"name": PLANNED, "present_match": True}]}}
     named = [
-        {**route, "match": _match(method, path), "decorator": _decorator(f"{method} {path}")}
+        {**route, "name": path, "match": _match(method, path), "decorator": _decorator(f"{method} {path}")}
         for method, path in paths.OPERATIONS
     ]
-    return [planned, *named, {**route, "decorator": _decorator(paths.OTHER)}]
+    return [planned, *named, {**route, "name": "other", "decorator": _decorator(paths.OTHER)}]
 
 
 def _decorator(name: str) -> dict[str, Any]:
