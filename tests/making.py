@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from zurelay import settlement
 from zurelay.access import Caller
 from zurelay.catalog import Catalog
 from zurelay.decide import Facts
@@ -137,6 +138,23 @@ def chunk(text: str | None = None, *, index: int = 0, finish: str | None = None,
 
 def event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
+
+
+def unplanned(**facts: Any) -> Unplanned:
+    """A request that was turned away."""
+    return Unplanned(
+        **{
+            "request_id": "req_1",
+            "method": "POST",
+            "path": "/v1/chat/completions",
+            "outcome": settlement.TURNED_AWAY,
+            "status": 404,
+            "code": "model_not_found",
+            "began": 1,
+            "ended": 2,
+            **facts,
+        }
+    )
 
 
 class Silent:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from making import attempt, past, plan
+from making import attempt, past, plan, unplanned
 from zurelay import counting, families, settlement, tally
 from zurelay.attributes import Place
 from zurelay.families import GAUGES, TIME_PER_OUTPUT_CHUNK
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
-from zurelay.ports import Record, Unplanned
+from zurelay.ports import Record
 from zurelay.rules import Effect, Finding
 from zurelay.store import Spent
 from zurelay.tally import Family, Labels, Tally
@@ -116,17 +116,7 @@ def test_a_decision_counts_by_category_and_model() -> None:
 def test_what_a_client_wrote_is_no_label() -> None:
     counted = Counted()
     for number in range(1_000):
-        refusal = Unplanned(
-            request_id=f"req_{number}",
-            method="POST",
-            path="/v1/chat/completions",
-            outcome=settlement.TURNED_AWAY,
-            status=404,
-            code="model_not_found",
-            began=1,
-            ended=2,
-            asked=f"made-up-{number}",
-        )
+        refusal = unplanned(request_id=f"req_{number}", asked=f"made-up-{number}")
         counting.unplanned(counted.tally, refusal)
     assert {("model_not_found",): (1_000,)} == counted.of(families.REFUSALS)
 
@@ -134,7 +124,7 @@ def test_what_a_client_wrote_is_no_label() -> None:
 @pytest.mark.parametrize("outcome", [settlement.ANSWERED, settlement.CLIENT_LEFT])
 def test_a_request_without_a_plan_that_was_not_refused_is_counted_by_its_outcome(outcome: str) -> None:
     counted = Counted()
-    given = Unplanned(request_id="req_1", method="GET", path="/v1/models", outcome=outcome, began=1, ended=2)
+    given = unplanned(method="GET", path="/v1/models", outcome=outcome, code="")
     counting.unplanned(counted.tally, given)
     assert {("", outcome): (1,)} == counted.of(families.REQUESTS)
     assert {} == counted.of(families.REFUSALS)

@@ -6,13 +6,13 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from making import attempt, past, plan
+from making import attempt, past, plan, unplanned
 from zurelay import logline, settlement
 from zurelay.limits import Kind, Refused, Scope
 from zurelay.model import Endpoint
 from zurelay.moments import SECOND, Moments
 from zurelay.plan import Reason
-from zurelay.ports import Record, Unplanned
+from zurelay.ports import Record
 from zurelay.rules import Effect, Finding
 from zurelay.store import Spent
 from zurelay.trace_context import Trace
@@ -95,19 +95,7 @@ def test_a_refused_request_has_no_model_that_answered() -> None:
 
 
 def test_a_request_that_got_no_plan_says_why() -> None:
-    refusal = Unplanned(
-        request_id="req_1",
-        method="POST",
-        path="/v1/chat/completions",
-        outcome=settlement.TURNED_AWAY,
-        status=404,
-        code="model_not_found",
-        began=SECOND,
-        ended=2 * SECOND,
-        asked="theirs",
-        key="team",
-        trace=TRACE,
-    )
+    refusal = unplanned(began=SECOND, ended=2 * SECOND, asked="theirs", key="team", trace=TRACE)
     assert {
         "time": 1.5,
         "request_id": "req_1",
@@ -122,9 +110,7 @@ def test_a_request_that_got_no_plan_says_why() -> None:
 
 
 def test_a_list_of_models_has_an_outcome_and_no_code() -> None:
-    listed = Unplanned(
-        request_id="req_1", method="GET", path="/v1/models", outcome=settlement.ANSWERED, status=200, began=1, ended=2
-    )
+    listed = unplanned(method="GET", path="/v1/models", outcome=settlement.ANSWERED, status=200, code="")
     line = json.loads(logline.unplanned(listed, NOW))
     assert ("answered", 200) == (line["outcome"], line["status"])
     assert {"code", "asked"}.isdisjoint(line)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from making import attempt, catalog, model, plan
+from making import attempt, catalog, model, plan, unplanned
 from otlp_receiver import Receiver, value
 from zurelay import otel, settlement, tally
 from zurelay.export import Exporter
@@ -19,7 +19,7 @@ from zurelay.loglines import LogLines
 from zurelay.model import Keep, Telemetry
 from zurelay.moments import SECOND, Moments
 from zurelay.otel import Signal
-from zurelay.ports import Record, Unplanned
+from zurelay.ports import Record
 from zurelay.recorder import LogRecorder
 from zurelay.rules import Effect, Finding
 from zurelay.trace_context import Context, Trace
@@ -68,26 +68,12 @@ def record(trace: Trace | None = None, **facts: Any) -> Record:
     return Record(**{**given, **facts})
 
 
-def refusal(trace: Trace | None = None) -> Unplanned:
-    return Unplanned(
-        request_id="req_1",
-        method="POST",
-        path="/",
-        outcome=settlement.TURNED_AWAY,
-        status=403,
-        code="policy_denied",
-        began=1,
-        ended=2,
-        trace=trace,
-    )
-
-
 def test_every_event_is_a_line_and_counted() -> None:
     log = Log()
     scope = Scope(name="key:team", label="it")
     log.recorder.decided(plan(ONE), 0.001)
     log.recorder.finished(record())
-    log.recorder.unplanned(refusal())
+    log.recorder.unplanned(unplanned())
     log.recorder.gave_up(plan(ONE), 1, "status")
     refused = Refused(scope=scope, kind=Kind.REQUESTS, limit=5, used=5, needed=1, wait=1)
     log.recorder.limited(plan(ONE), refused, shadow=True)
@@ -133,7 +119,7 @@ def test_spans_are_sent_where_the_trace_is_kept(receiver: Receiver) -> None:
     log.configure(receiver)
     log.recorder.finished(record(Trace(id=TRACE, server=SPAN, kept=True)))
     log.recorder.finished(record(Trace(id="1" * 32, server=SPAN)))
-    log.recorder.unplanned(refusal(Trace(id="2" * 32, server=SPAN, kept=True)))
+    log.recorder.unplanned(unplanned(trace=Trace(id="2" * 32, server=SPAN, kept=True)))
     log.close()
     assert {TRACE, "2" * 32} == {span.trace for span in receiver.spans}
     (sent,) = (span for span in receiver.spans if span.kind == "CLIENT")
@@ -147,7 +133,7 @@ def test_a_rule_keeps_errors_though_their_trace_is_not(receiver: Receiver) -> No
     unkept = Trace(id=TRACE, server=SPAN)
     log.recorder.finished(record(unkept))
     log.recorder.finished(record(unkept, outcome=settlement.FAILED))
-    log.recorder.unplanned(refusal(unkept))
+    log.recorder.unplanned(unplanned(trace=unkept))
     log.close()
     assert ["SERVER", "INTERNAL", "CLIENT", "SERVER", "INTERNAL"] == [span.kind for span in receiver.spans]
 

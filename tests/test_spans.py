@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from making import attempt, past, plan
+from making import attempt, past, plan, unplanned
 from zurelay import otlp, settlement, spans
 from zurelay.attributes import Place
 from zurelay.model import Endpoint, Price
@@ -194,22 +194,8 @@ def test_the_server_span_is_made_where_envoy_has_none() -> None:
 
 
 def refusal(**facts: Any) -> Unplanned:
-    return Unplanned(
-        **{
-            "request_id": "req_1",
-            "method": "GET",
-            "path": "/v1/models/x",
-            "outcome": settlement.TURNED_AWAY,
-            "status": 403,
-            "code": "policy_denied",
-            "began": 10,
-            "ended": 30,
-            "asked": "secret-model",
-            "key": "team",
-            "trace": TRACE,
-            **facts,
-        }
-    )
+    known = {"method": "GET", "path": "/v1/models/x", "status": 403, "code": "policy_denied", "began": 10, "ended": 30}
+    return unplanned(**{**known, "asked": "secret-model", "key": "team", "trace": TRACE, **facts})
 
 
 def test_a_refused_request_is_a_decision_alone() -> None:
