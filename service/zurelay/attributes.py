@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True):
     port: int
 
 
-class Route(msgspec.Struct, frozen=True, gc=False):
+class _Common(msgspec.Struct, frozen=True, gc=False):
     """What the attempts of many requests have in common."""
 
     operation: str
@@ -47,35 +47,35 @@ class Route(msgspec.Struct, frozen=True, gc=False):
 
 
 @functools.lru_cache(1_024)
-def _of_route(route: Route, place: Place) -> Written:
+def _written(shared: _Common, place: Place) -> Written:
     """Write what the attempts of many requests have in common; one by one they would cost as much as the rest."""
     told: dict[str, Value] = {
-        semconv.OPERATION: route.operation,
+        semconv.OPERATION: shared.operation,
         semconv.PROVIDER: place.name,
-        semconv.REQUEST_MODEL: route.upstream,
+        semconv.REQUEST_MODEL: shared.upstream,
         semconv.SERVER_ADDRESS: place.address,
         semconv.SERVER_PORT: place.port,
-        "zurelay.route": route.cluster,
-        "zurelay.provider": route.provider,
-        "zurelay.model": route.model,
+        "zurelay.route": shared.cluster,
+        "zurelay.provider": shared.provider,
+        "zurelay.model": shared.model,
     }
-    if route.stream:
+    if shared.stream:
         told[semconv.REQUEST_STREAM] = True
-    if route.came_from is not None:
-        told["zurelay.routed_from"] = route.came_from
-    if route.category:
-        told["zurelay.category"] = route.category
-    if route.effort is not None:
-        told["zurelay.effort.applied"] = route.effort
-    if route.status:
-        told[semconv.STATUS_CODE] = route.status
+    if shared.came_from is not None:
+        told["zurelay.routed_from"] = shared.came_from
+    if shared.category:
+        told["zurelay.category"] = shared.category
+    if shared.effort is not None:
+        told["zurelay.effort.applied"] = shared.effort
+    if shared.status:
+        told[semconv.STATUS_CODE] = shared.status
     return written(told)
 
 
 def common(record: Record, one: Tried, place: Place) -> Written:
     """Give what an attempt has in common with those of other requests; `place` is its provider's."""
     plan, attempt = record.plan, one.attempt
-    route = Route(
+    shared = _Common(
         operation(plan),
         attempt.upstream,
         attempt.cluster,
@@ -87,7 +87,7 @@ def common(record: Record, one: Tried, place: Place) -> Written:
         attempt.shown_effort,
         one.status,
     )
-    return _of_route(route, place)
+    return _written(shared, place)
 
 
 def own(record: Record, one: Tried) -> dict[str, Value]:
